@@ -25,6 +25,7 @@ from omnigraph.errors import (
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.imports.files import SourceFile
 from omnigraph.pipeline.sources.mapping import read_mapping
+from omnigraph.pipeline.sources.opening import state_of
 from omnigraph.store.location import DiskLocation
 from tests.buckets import bucket_access
 from tests.pipeline.imports.imported import edges_of, import_into, nodes_of, unpacked, write_files
@@ -188,7 +189,8 @@ def test_lines_are_the_same_however_the_bytes_come(cut: int, tmp_path: Path) -> 
     data = b"\n".join([b"one", b"", b"x" * 2_000_000, b"last"])
     path = tmp_path / "lines"
     path.write_bytes(data + b"\n" * (cut % 2))
-    file = SourceFile(str(path), DiskLocation(path), len(data))
+    location = DiskLocation(path)
+    file = SourceFile(str(path), location, state_of(str(path), location))
     assert [*file.lines(2_000_000)] == data.split(b"\n")
     assert file.head(cut) == data[:cut]
     with pytest.raises(LimitExceeded, match=r"a line of .*lines, in bytes"):

@@ -106,6 +106,22 @@ def test_every_form_of_file_is_read_from_a_bucket_by_several_tasks(
     assert [[*row.values()] for row in found] == [[300, sum(range(300))]]
 
 
+@pytest.mark.parametrize("name", FORMS)
+def test_an_object_that_is_replaced_while_it_is_loaded_is_refused(
+    graph: Graph, inputs: Inputs, name: str
+) -> None:
+    graph = opened(graph.uri, LoadLimits(min_task_bytes=500, min_csv_bytes=500))
+    inputs.put({name: FORMS[name]})
+    waiting = [lambda: inputs.put({name: FORMS[name] + b" "})]
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase == "parse" and waiting:
+            waiting.pop()()
+
+    with pytest.raises(SourceInvalid, match="the file was changed while it was loaded"):
+        graph.load(f"{inputs.uri}/{name}", mode="append", engine="local", progress=progress)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(
     data=st.lists(st.sampled_from([b"\n", b"\r\n", b"a", b"bcd"])).map(b"".join),

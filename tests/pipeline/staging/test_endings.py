@@ -155,7 +155,7 @@ def test_a_load_that_changes_nothing_leaves_no_file(load: Place) -> None:
     people = ROWS[: len(ROWS) // 2]
     load.give(people)
     load.load(mode="merge")
-    assert load.load(mode="merge").commit is None
+    assert load.load(mode="merge", load_id=None).commit is None
     load.assert_nothing_left(rows=len(people))
     assert load.load(mode="merge", load_id="y").commit is not None
     load.assert_nothing_left(rows=len(people))

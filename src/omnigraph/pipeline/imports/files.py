@@ -13,8 +13,11 @@ from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.opening import (
     AHEAD_BYTES,
     CHUNK_BYTES,
+    FileState,
     is_packed,
     opened,
+    state_of,
+    state_of_object,
     suffix_of,
     unpacked_chunks,
 )
@@ -38,8 +41,12 @@ class SourceFile:
     file: str
     """As the user named it, or below the directory that the user named: for messages."""
     location: Location
-    size: int
-    """As it lies there."""
+    state: FileState
+
+    @property
+    def size(self) -> int:
+        """As it lies there."""
+        return self.state.size
 
     @property
     def name(self) -> str:
@@ -140,16 +147,17 @@ def find_source(text: str, access: BucketAccess) -> Source:
 
 
 def _on_disk(path: Path) -> SourceFile:
-    return SourceFile(str(path), DiskLocation(path.absolute()), path.stat().st_size)
+    location = DiskLocation(path.absolute())
+    return SourceFile(str(path), location, state_of(str(path), location))
 
 
 def _in_bucket(text: str, access: BucketAccess) -> Source:
     location = source_location(text, access)
     if not text.endswith("/") and (one := look_at(location)) is not None:
-        file = SourceFile(str(location), location, one.size)
+        file = SourceFile(str(location), location, state_of_object(one))
         return Source(text, (file,), is_directory=False)
     found = tuple(
-        SourceFile(str(one.location), one.location, one.size)
+        SourceFile(str(one.location), one.location, state_of_object(one))
         for one in files_below(location)
         if str(one.location.parent) == str(location)
     )

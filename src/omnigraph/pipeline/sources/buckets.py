@@ -22,7 +22,7 @@ from omnigraph.pipeline.sources.files import (
     graph_itself,
     untold,
 )
-from omnigraph.pipeline.sources.opening import suffix_of
+from omnigraph.pipeline.sources.opening import FileState, state_of_object, suffix_of
 from omnigraph.store.bucket_files import BucketFile, files_below, look_at
 from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import BucketAccess, BucketLocation, source_location
@@ -36,7 +36,12 @@ class InputObject:
 
     location: BucketLocation
     form: Form
-    size: int
+    state: FileState
+    """Of a Lance dataset only its size is known."""
+
+    @property
+    def size(self) -> int:
+        return self.state.size
 
     @property
     def file(self) -> str:
@@ -94,7 +99,7 @@ def _named(file: BucketFile, form: Form | None) -> InputObject:
     found = form or form_of(Path(file.location.name))
     if found is None:
         raise untold(str(file.location))
-    return InputObject(file.location, found, file.size)
+    return InputObject(file.location, found, state_of_object(file))
 
 
 def _wanted(
@@ -121,7 +126,7 @@ def _wanted(
         if found in datasets:
             size = file.size + (wanted[found].size if found in wanted else 0)
             dataset = replace(directory, key=found.removeprefix("/"))
-            wanted[found] = InputObject(dataset, Form.LANCE, size)
+            wanted[found] = InputObject(dataset, Form.LANCE, FileState(size, tag=""))
         elif form or form_of(Path(found)) or suffix_of(found) in OTHER_DATA_SUFFIXES:
             wanted[found] = _named(file, form)
     # An export without rows has no parts.

@@ -14,11 +14,11 @@ from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.julian_days import has_julian_days, refuse_julian_days
-from omnigraph.pipeline.sources.opening import FilePart, opened
+from omnigraph.pipeline.sources.opening import FilePart, opened, unchanged
 from omnigraph.pipeline.sources.spilled import data_in
 from omnigraph.pipeline.sources.splits import InlineTable, LanceRows, RowGroups, ScratchRows
 from omnigraph.store.datasets import fragment_batches, open_at
-from omnigraph.store.location import DiskLocation
+from omnigraph.store.location import DiskLocation, Location
 
 __all__ = [
     "READ_OPTIONS",
@@ -50,8 +50,8 @@ def parquet_schema(source: FilePart) -> pa.Schema:
         return parquet.schema_arrow
 
 
-def lance_schema(source: FilePart) -> pa.Schema:
-    return open_at(source.location).schema
+def lance_schema(location: Location) -> pa.Schema:
+    return open_at(location).schema
 
 
 def parquet_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
@@ -61,11 +61,12 @@ def parquet_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         sizes = [(group.total_byte_size, group.num_rows) for group in groups]
     for size, first_row, which in _gathered(sizes, cut_bytes):
-        yield RowGroups(file, location, size, first_row, which, feed)
+        yield RowGroups(file, location, size, first_row, which, feed, source.state)
 
 
-def lance_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
-    file, location = source.file, source.location
+def lance_splits(
+    file: str, location: Location, feed: Feed, *, cut_bytes: int
+) -> Iterator[LanceRows]:
     dataset = open_at(location)
     fragments = dataset.fragments
     per_row = dataset.files.bytes / max(1, dataset.row_count)
@@ -151,7 +152,10 @@ def _gathered(
 def _parquet(source: FilePart) -> Iterator[pq.ParquetFile]:
     with _reading(source.file):
         if isinstance(source.location, DiskLocation):
-            with pq.ParquetFile(source.location.path, **READ_OPTIONS) as parquet:
+            with (
+                unchanged(source),
+                pq.ParquetFile(source.location.path, **READ_OPTIONS) as parquet,
+            ):
                 yield parquet
             return
         # Parquet knows which bytes it wants: those, many at once, and no others.

@@ -157,20 +157,22 @@ def csv_splits(
     """The file's records, in ranges of about `cut_bytes`."""
     file, location, size = source.file, source.location, source.size
     if is_packed(location.name):
-        yield CsvFile(file, location, size, layout, feed)
+        yield CsvFile(file, location, size, layout, feed, source.state)
         return
     with opened(source) as stream:
         line = stream.read(header_bytes).count(b"\n")
     if size - header_bytes <= cut_bytes:
         if size > header_bytes:
-            yield CsvRange(file, location, header_bytes, size, line, layout, feed)
+            yield CsvRange(
+                file, location, header_bytes, size, line, layout, feed, state=source.state
+            )
         return
     start = header_bytes
     chunks = _chunks(source, start, size, step=min(limits.chunk_bytes, cut_bytes))
     cut = replace(limits, max_records_bytes=cut_bytes)
     for block in _blocks(chunks, layout.delimiter, file, cut):
         end = start + len(block)
-        yield CsvRange(file, location, start, end, line, layout, feed)
+        yield CsvRange(file, location, start, end, line, layout, feed, state=source.state)
         start, line = end, line + block.count(b"\n")
 
 

@@ -17,7 +17,7 @@ from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.exported import MANIFEST, files_to_take, is_ours
-from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
+from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, FileState, state_of, suffix_of
 from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import DiskLocation
 
@@ -101,9 +101,13 @@ class InputFile:
         return DiskLocation(Path(self.name).absolute())
 
     @property
+    def state(self) -> FileState:
+        """What it is like now."""
+        return state_of(self.file, self.location)
+
+    @property
     def size(self) -> int:
-        with reading_file(self.file):
-            return self.location.path.stat().st_size
+        return self.state.size
 
     @property
     def table(self) -> tuple[str, str]:

@@ -6,6 +6,7 @@ nothing before every task has read its splits to the end.
 
 import contextlib
 import gzip
+import platform
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 
 from omnigraph.base.disk_failures import reading_file
-from omnigraph.base.errors import SourceInvalid
-from omnigraph.store.bucket_files import look_at, open_file
+from omnigraph.base.errors import OmnigraphError, SourceInvalid
+from omnigraph.base.frozen import frozen
+from omnigraph.store.bucket_files import BucketFile, look_at, open_file
 from omnigraph.store.location import BucketLocation, DiskLocation, Location
 
 __all__ = [
@@ -24,11 +26,15 @@ __all__ = [
     "PACKED_SUFFIXES",
     "ByteStream",
     "FilePart",
+    "FileState",
+    "NotedFile",
     "WholeFile",
     "is_packed",
     "opened",
     "state_of",
+    "state_of_object",
     "suffix_of",
+    "unchanged",
     "unpacked_chunks",
 ]
 
@@ -39,6 +45,29 @@ CHUNK_BYTES = 1 << 20
 AHEAD_BYTES = 8 << 20
 
 
+@frozen
+class FileState:
+    """What a file was like when the load was planned. If it is like that after it was read, then
+    what was read is what was planned."""
+
+    size: int
+    tag: str
+    """When it was changed last, on a disk; the entity tag of an object in a bucket."""
+    inode: int = 0
+    """The number of the file on its disk: another one once the file was replaced."""
+    host: str = ""
+    """The machine that counts so. Another one may number the files of a shared disk differently."""
+
+    @property
+    def everywhere(self) -> str:
+        """The part of it that every machine sees, as text."""
+        return f"{self.size} {self.tag}"
+
+    def is_like(self, now: "FileState") -> bool:
+        is_here = self.host == now.host
+        return self.everywhere == now.everywhere and (not is_here or self.inode == now.inode)
+
+
 class FilePart(Protocol):
     """A split or a file, as far as reading it goes."""
 
@@ -46,6 +75,22 @@ class FilePart(Protocol):
     def file(self) -> str: ...
     @property
     def location(self) -> Location: ...
+    @property
+    def state(self) -> FileState | None:
+        """None: nobody but this package changes the file."""
+
+
+@frozen
+class NotedFile:
+    """A file of the input, and what it was like before it was first read."""
+
+    file: str
+    location: Location
+    state: FileState
+
+    @property
+    def size(self) -> int:
+        return self.state.size
 
 
 class WholeFile(FilePart, Protocol):
@@ -74,7 +119,7 @@ def opened(part: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[Binary
 
     A question takes a bucket as long as some megabytes do.
     """
-    with reading_file(part.file):
+    with reading_file(part.file), unchanged(part):
         match part.location:
             case DiskLocation(path=path):
                 reading: BinaryIO = path.open("rb")
@@ -84,17 +129,46 @@ def opened(part: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[Binary
             yield reading
 
 
-def state_of(part: FilePart) -> str:
-    """A text that differs once the file has changed."""
-    with reading_file(part.file):
-        match part.location:
+def state_of(file: str, location: Location) -> FileState:
+    """What the file is like now; `file` is its name in messages."""
+    with reading_file(file):
+        match location:
             case DiskLocation(path=path):
                 about = path.stat()
-                return f"{about.st_size} {about.st_mtime_ns}"
-            case BucketLocation() as location:
+                when = str(about.st_mtime_ns)
+                return FileState(about.st_size, when, about.st_ino, platform.node())
+            case BucketLocation():
                 if (found := look_at(location)) is None:
                     raise FileNotFoundError(str(location))
-                return f"{found.size} {found.tag}"
+                return state_of_object(found)
+
+
+def state_of_object(found: BucketFile) -> FileState:
+    # A list may give the tag without the quotes that it has elsewhere.
+    return FileState(found.size, found.tag.removeprefix("W/").strip('"'))
+
+
+@contextlib.contextmanager
+def unchanged(part: FilePart) -> Iterator[None]:
+    """Raise if the file that is read in the block has changed since the load was planned.
+
+    A file that changes may also look damaged: then the change is the error.
+    """
+    try:
+        yield
+    except (OmnigraphError, OSError, pa.ArrowException) as error:
+        _require_unchanged(part, error)
+        raise
+    _require_unchanged(part, None)
+
+
+def _require_unchanged(part: FilePart, cause: Exception | None) -> None:
+    if part.state is not None and not part.state.is_like(state_of(part.file, part.location)):
+        raise SourceInvalid(
+            file=part.file,
+            reason="the file was changed while it was loaded",
+            advice="nothing was loaded: load the file again once nobody writes to it",
+        ) from cause
 
 
 def unpacked_chunks(part: WholeFile, chunk_bytes: int) -> Iterator[bytes]:

@@ -43,7 +43,7 @@ from omnigraph.pipeline.sources.mapping import (
     feed_for,
     read_mapping,
 )
-from omnigraph.pipeline.sources.opening import is_packed
+from omnigraph.pipeline.sources.opening import NotedFile, is_packed
 from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
 from omnigraph.pipeline.sources.spilled import spill_splits
 from omnigraph.pipeline.sources.splits import (
@@ -276,15 +276,21 @@ def _splits_of(
 ) -> Iterator[Split]:
     name = file.file
     names = (stem_of(name), stem_of(file.location.parent.name))
+    if file.form is Form.LANCE:
+        # Its files never change: a write makes another version, and the splits name theirs.
+        feed = tables.typed(name, lance_schema(file.location), names)
+        yield from lance_splits(name, file.location, feed, cut_bytes=cut_bytes)
+        return
+    noted = NotedFile(name, file.location, file.state)
     match file.form:
         case Form.JSONL:
-            yield from _line_splits(file, cut_bytes=cut_bytes)
+            yield from _line_splits(noted, cut_bytes=cut_bytes)
         case Form.CSV:
-            layout, header_bytes = read_header(file, limits.input)
+            layout, header_bytes = read_header(noted, limits.input)
             if layout is not None:
                 feed = tables.feed(name, layout.columns, names)
                 yield from csv_splits(
-                    file,
+                    noted,
                     layout,
                     feed,
                     header_bytes=header_bytes,
@@ -292,22 +298,17 @@ def _splits_of(
                     limits=limits.input,
                 )
         case Form.PARQUET:
-            feed = tables.typed(name, parquet_schema(file), names)
-            yield from parquet_splits(file, feed, cut_bytes=cut_bytes)
-        case Form.LANCE:
-            feed = tables.typed(name, lance_schema(file), names)
-            yield from lance_splits(file, feed, cut_bytes=cut_bytes)
+            feed = tables.typed(name, parquet_schema(noted), names)
+            yield from parquet_splits(noted, feed, cut_bytes=cut_bytes)
 
 
-def _line_splits(
-    file: InputFile | InputObject, *, cut_bytes: int
-) -> Iterator[LineRange | LinesFile]:
+def _line_splits(file: NotedFile, *, cut_bytes: int) -> Iterator[LineRange | LinesFile]:
     name, location, size = file.file, file.location, file.size
     if is_packed(location.name):
-        yield LinesFile(name, location, size)
+        yield LinesFile(name, location, size, file.state)
         return
     for start in range(0, size, cut_bytes):
-        yield LineRange(name, location, start, min(start + cut_bytes, size))
+        yield LineRange(name, location, start, min(start + cut_bytes, size), file.state)
 
 
 # Memory -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import field, replace
 
 from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.feed import Feed
+from omnigraph.pipeline.sources.opening import FileState
 from omnigraph.store.location import Location
 
 __all__ = [
@@ -40,6 +41,7 @@ class LineRange:
     location: Location
     start: int
     end: int
+    state: FileState | None = None
 
     @property
     def size(self) -> int:
@@ -53,6 +55,7 @@ class LinesFile:
     file: str
     location: Location
     size: int
+    state: FileState | None = None
 
 
 @frozen
@@ -111,6 +114,7 @@ class CsvRange:
     feed: Feed
     origin: Origin | None = None
     """None: the records are the user's own."""
+    state: FileState | None = None
 
     @property
     def size(self) -> int:
@@ -126,6 +130,7 @@ class CsvFile:
     size: int
     table: TextTable
     feed: Feed
+    state: FileState | None = None
 
 
 @frozen
@@ -138,6 +143,7 @@ class RowGroups:
     first_row: int
     groups: tuple[int, ...]
     feed: Feed
+    state: FileState | None = None
 
 
 @frozen

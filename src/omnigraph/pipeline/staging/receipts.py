@@ -18,9 +18,13 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.pipeline.sources import Split
-from omnigraph.pipeline.sources.opening import state_of
 from omnigraph.pipeline.sources.spilled import digest_of
-from omnigraph.pipeline.sources.splits import InlineLines, InlineTable, ScratchRows
+from omnigraph.pipeline.sources.splits import (
+    InlineLines,
+    InlineTable,
+    LanceRows,
+    ScratchRows,
+)
 from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import (
     Origin,
@@ -32,7 +36,6 @@ from omnigraph.pipeline.staging.stage import (
     stage_splits,
 )
 from omnigraph.store.datasets import has_fragments
-from omnigraph.store.location import Location
 
 __all__ = ["NamedTask", "name_tasks", "stage_task"]
 
@@ -51,13 +54,11 @@ def name_tasks(
     homes = sorted((key, job.home_of(key)) for key in job.locations)
     embed = (job.embed.provider, job.embed.model) if job.embed is not None else None
     about = repr((schema_hash, homes, job.staged_as.value, is_quarantined, embed))
-    # Of files by their path: a bucket is asked once for each.
-    states: dict[Location, str] = {}
     named = []
     for splits in tasks:
         digest = hashlib.sha256(about.encode())
         for split in splits:
-            digest.update(_identity(split, states).encode())
+            digest.update(_identity(split).encode())
         named.append(NamedTask(digest.hexdigest(), splits))
     return named
 
@@ -101,16 +102,16 @@ def _is_there(job: StageJob, output: TaskOutput) -> bool:
     )
 
 
-def _identity(split: Split, states: dict[Location, str]) -> str:
+def _identity(split: Split) -> str:
     match split:
-        case ScratchRows():
+        case ScratchRows() | LanceRows():
             return repr(split)
         case InlineLines() | InlineTable():
             return f"{split!r} {digest_of(split.data)}"
         case _:
-            if split.location not in states:
-                states[split.location] = state_of(split)
-            return f"{split!r} {states[split.location]}"
+            # The next driver may be on another machine.
+            state = split.state.everywhere if split.state is not None else ""
+            return f"{replace(split, state=None)!r} {state}"
 
 
 def _receipt(output: TaskOutput, job: StageJob) -> Receipt:
