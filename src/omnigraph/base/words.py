@@ -45,6 +45,8 @@ def listed(names: Iterable[str], word: str = "or") -> str:
 
 def clipped(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
     """The text as a message can show it: not too long, on one line, `visible`."""
+    if len(text) <= max_characters and text.isascii() and text.isprintable():
+        return text
     shown, room = list[str](), max_characters
     for piece in _pieces(text[: max_characters + 1], "", _escaped):
         shown.append(piece)

@@ -2,16 +2,19 @@
 typed next. Both know the types that the caller sees, and no others.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from omnigraph.base.errors import Diagnostic
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
+from omnigraph.base.looks import Look
 from omnigraph.base.span import SourceText, Span
 from omnigraph.engine import language
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explore_requests import CompleteRead, LintRead
 from omnigraph.engine.travel import view_for
+from omnigraph.read.context import Budget
 
 if TYPE_CHECKING:
     from omnigraph.lang.query.text.ast import Parameter
@@ -101,11 +104,13 @@ def lint(engine: Engine, request: LintRead) -> LintedText:
     """Check a text. A bad one is no error of the call: that is what is asked."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        (report,) = language.lint([request.source], view.catalog)
+        look = _look(request)
+        (report,) = language.lint([request.source], view.catalog, look)
         commit = view.commit.id
     places = _Places(request.source)
     # What can't be read at all was told above.
-    found = language.queries_of(request.source, skips_broken=True) if report.queries else ()
+    source = request.source
+    found = language.queries_of(source, skips_broken=True, look=look) if report.queries else ()
     trees = {query.header.name.text: query for query in found}
     return LintedText(
         graph_commit_id=commit,
@@ -132,9 +137,14 @@ def complete(engine: Engine, request: CompleteRead) -> Offered:
     with view_for(engine, request) as view:
         before = request.text if request.offset is None else request.text[: request.offset]
         start = last_query(before)
-        found = language.complete(before[start:], view.catalog)
+        found = language.complete(before[start:], view.catalog, look=_look(request))
     words = (OfferedWord(candidate.text, candidate.about) for candidate in found.candidates)
     return Offered(start + found.start, tuple(words))
+
+
+def _look(request: LintRead | CompleteRead) -> Look:
+    budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
+    return partial(budget.check, "reading the text")
 
 
 def _finding(found: Diagnostic, places: "_Places") -> TextFinding:

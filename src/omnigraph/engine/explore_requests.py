@@ -43,6 +43,12 @@ class LintRead(Read):
     """What is wrong with a text of queries."""
 
     source: SourceText
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
+
+    def __post_init__(self) -> None:
+        check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -52,8 +58,12 @@ class CompleteRead(Read):
     text: str
     offset: int | None = None
     """How many characters stand before the place; None: all of them."""
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
+        check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         if self.offset is not None and not 0 <= self.offset <= len(self.text):
             rule = f"it must be a place of the text, from 0 to {len(self.text):,}"
             raise ArgumentInvalid(argument="offset", value=str(self.offset), rule=rule)

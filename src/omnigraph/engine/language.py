@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.choices import DiagramFormat
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.looks import Look, never
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, SCHEMA
@@ -45,11 +46,13 @@ def catalog_of(schema: SourceText) -> "Catalog":
     return compile_schema(schema)
 
 
-def lint(sources: Iterable[SourceText], catalog: "Catalog") -> list["LintReport"]:
+def lint(
+    sources: Iterable[SourceText], catalog: "Catalog", look: Look = never
+) -> list["LintReport"]:
     """Errors and probable mistakes in texts of queries."""
     from omnigraph.lang.query.lint.lint import lint_source
 
-    return [lint_source(source, catalog) for source in sources]
+    return [lint_source(source, catalog, look=look) for source in sources]
 
 
 def lint_schema(schema: SourceText) -> "LintReport":
@@ -117,18 +120,22 @@ def explain_text(source: SourceText, catalog: "Catalog", name: str | None = None
     return explanation_of(compile_query(source, catalog, name))
 
 
-def queries_of(source: SourceText, *, skips_broken: bool = False) -> "tuple[Query, ...]":
+def queries_of(
+    source: SourceText, *, skips_broken: bool = False, look: Look = never
+) -> "tuple[Query, ...]":
     """The queries of a text, as trees; raises all that can't be read, unless it is skipped."""
     from omnigraph.lang.query.text.parser import parse, read
 
-    return (read(source).file if skips_broken else parse(source)).queries
+    return (read(source, look).file if skips_broken else parse(source, look)).queries
 
 
-def complete(text: str, catalog: "Catalog", parameters: Iterable[str] = ()) -> "Completion":
+def complete(
+    text: str, catalog: "Catalog", parameters: Iterable[str] = (), look: Look = never
+) -> "Completion":
     """What may be typed next in a query, or in the body of one that has these parameters."""
     from omnigraph.lang.query.editing import complete as completing
 
-    return completing.complete(text, catalog, parameters)
+    return completing.complete(text, catalog, parameters, look)
 
 
 def marks(text: str) -> "list[Mark]":

@@ -5,6 +5,7 @@ at the end, after rows that equal what is already there are dropped, is the edit
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -109,7 +110,8 @@ class MutationWriter(Writer[MutationWork]):
         budget.check(STATEMENTS)
         permit = Permit.of(engine.gate, snapshot, request)
         with engine.trace.step("plan"):
-            query = engine.plans.compile(request.source, request.name, permit.view.snapshot)
+            look = partial(budget.check, STATEMENTS)
+            query = engine.plans.compile(request.source, request.name, permit.view.snapshot, look)
         if not isinstance(query, MutationQuery):
             raise ArgumentInvalid(
                 argument="query",

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 
+from omnigraph.base.looks import Look, never
 from omnigraph.base.recent import Recent
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.chain import compared_properties
@@ -32,28 +33,38 @@ class PlanCache:
     def __init__(self) -> None:
         self._compiled: Recent[Hashable, _Compiled] = Recent(MAX_PLANS)
 
-    def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
+    def compile(
+        self, source: SourceText, name: str | None, snapshot: Snapshot, look: Look = never
+    ) -> CompiledQuery:
         """The plan as the text has it, whatever the graph holds."""
-        return self._get(source, name, snapshot).query
+        return self._get(source, name, snapshot, look).query
 
     def optimised(
-        self, source: SourceText, name: str | None, view: View, cache: RuntimeCache
+        self,
+        source: SourceText,
+        name: str | None,
+        view: View,
+        cache: RuntimeCache,
+        look: Look = never,
     ) -> CompiledQuery:
         """The plan for a graph of about the size that the view shows."""
-        compiled = self._get(source, name, view.snapshot)
+        compiled = self._get(source, name, view.snapshot, look)
         statistics = statistics_of(view, cache, compiled.types, compiled.compared)
         # What a plan is made from is known by size only roughly: views do not share one.
         key = (statistics.magnitudes(), view.identity)
         if (query := compiled.by_size.get(key)) is None:
+            look()
             query = optimise(compiled.query, view.catalog, statistics)
             compiled.by_size.put(key, query)
         return query
 
-    def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
+    def _get(
+        self, source: SourceText, name: str | None, snapshot: Snapshot, look: Look
+    ) -> "_Compiled":
         key = (source.text, name, snapshot.schema_hash, snapshot.hidden)
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = _Compiled(compile_query(source, snapshot.catalog, name))
+            compiled = _Compiled(compile_query(source, snapshot.catalog, name, look))
             self._compiled.put(key, compiled)
         return compiled
 

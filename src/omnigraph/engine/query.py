@@ -2,7 +2,10 @@
 plan by itself.
 """
 
+from functools import partial
+
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.looks import Look, never
 from omnigraph.engine.drawable import drawable_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation, explanation_of
@@ -23,18 +26,22 @@ from omnigraph.read.view import View
 __all__ = ["ask", "expected_of", "explain", "plan_of", "read_query"]
 
 
+PLAN = "reading the query and planning it"
+
+
 def ask(engine: Engine, request: Ask) -> QueryResult:
     """Run one read query at one commit."""
     engine.gate.allow(request)
+    budget = _budget(engine, request)
     with view_for(engine, request) as view:
-        query = read_query(plan_of(engine, request, view))
+        query = read_query(plan_of(engine, request, view, partial(budget.check, PLAN)))
         answer = run(
             query,
             view,
             bind_parameters(query, request.params),
             cache=engine.cache,
             now_ms=engine.store.clock.now_ms(),
-            budget=_budget(engine, request),
+            budget=budget,
             profile=Profile(engine.trace) if engine.trace.is_on else None,
             mode=engine.settings.traversal_mode,
             embedder=engine.query_texts,
@@ -47,7 +54,8 @@ def explain(engine: Engine, request: Explain) -> Explanation:
     """The plan for this graph; with `analyze` the query is run, and each step is measured."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        plan = plan_of(engine, request, view)
+        look = partial(_budget(engine, request).check, PLAN)
+        plan = plan_of(engine, request, view, look)
         if request.analyze:
             return _analyzed(engine, request, read_query(plan), view)
         if isinstance(plan, MutationQuery):
@@ -78,10 +86,10 @@ def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) ->
     )
 
 
-def plan_of(engine: Engine, request: OneQuery, view: View) -> CompiledQuery:
+def plan_of(engine: Engine, request: OneQuery, view: View, look: Look = never) -> CompiledQuery:
     """The plan of the query that a request names."""
     with engine.trace.step("plan"):
-        return engine.plans.optimised(request.source, request.name, view, engine.cache)
+        return engine.plans.optimised(request.source, request.name, view, engine.cache, look)
 
 
 def read_query(query: CompiledQuery) -> ReadQuery:

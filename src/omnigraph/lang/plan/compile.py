@@ -4,6 +4,7 @@ Only the query that is asked for is checked; an error in another query of its fi
 """
 
 from omnigraph.base.errors import Diagnostic, ParseFailed, QueryMissing
+from omnigraph.base.looks import Look, never
 from omnigraph.base.span import SourceText, Span
 from omnigraph.lang.plan.ir import CompiledQuery, Delete, MutationQuery, Predicate
 from omnigraph.lang.plan.lower import lower
@@ -15,13 +16,15 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 __all__ = ["compile_conditions", "compile_query"]
 
 
-def compile_query(source: SourceText, catalog: Catalog, name: str | None = None) -> CompiledQuery:
+def compile_query(
+    source: SourceText, catalog: Catalog, name: str | None = None, look: Look = never
+) -> CompiledQuery:
     """The plan of the query called `name`, which may be left out if the source holds only one.
 
     Raises ParseFailed, QueryMissing or TypeCheckFailed.
     """
-    query = _find(read(source), source, name)
-    return lower(check(query, catalog, source), catalog)
+    query = _find(read(source, look), source, name)
+    return lower(check(query, catalog, source, look), catalog)
 
 
 def compile_conditions(

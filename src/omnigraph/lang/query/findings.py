@@ -5,6 +5,7 @@ again.
 """
 
 from omnigraph.base.errors import Diagnostic
+from omnigraph.base.looks import Look, never
 from omnigraph.base.span import Span
 from omnigraph.base.words import clipped
 
@@ -15,7 +16,10 @@ MAX_MESSAGE_CHARACTERS = 300
 
 
 class Findings:
-    def __init__(self) -> None:
+    """What is wrong with one query, and the clock that all of its checks look at."""
+
+    def __init__(self, look: Look = never) -> None:
+        self.look = look
         self._found: dict[Diagnostic, None] = {}
 
     def add(self, code: str, message: str, span: Span, hint: str | None = None) -> None:

@@ -1,6 +1,7 @@
 """From a query's tree to its typed form, with every type error of the query at once."""
 
 from omnigraph.base.errors import TypeCheckFailed
+from omnigraph.base.looks import Look, looking, never
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import Scalar
@@ -19,9 +20,9 @@ from omnigraph.lang.schema.catalog import Catalog
 __all__ = ["check"]
 
 
-def check(query: ast.Query, catalog: Catalog, source: SourceText) -> TypedQuery:
+def check(query: ast.Query, catalog: Catalog, source: SourceText, look: Look = never) -> TypedQuery:
     """The typed query; raises TypeCheckFailed with all that is wrong."""
-    findings = Findings()
+    findings = Findings(look)
     parameters = _parameters(query.header, findings)
     match query:
         case ast.Read():
@@ -81,7 +82,7 @@ def _mutation(
 def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter | None]:
     """Each by its name; None where the declaration was refused."""
     parameters: dict[str, Parameter | None] = {}
-    for declared in header.parameters:
+    for declared in looking(header.parameters, findings.look):
         name, type_ = declared.variable.name, declared.type.type
         if declared.variable.is_anonymous:
             findings.add("T28", "a parameter needs a name", declared.variable.span)

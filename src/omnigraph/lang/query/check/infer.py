@@ -260,6 +260,7 @@ def _settle(constraints: Sequence[Join], findings: Findings) -> None:
     for _ in range(_most_rounds(constraints)):
         for index, constraint in enumerate(constraints):
             if is_due[index]:
+                findings.look()
                 is_due[index] = False
                 if constraint.narrow(findings):
                     for known in constraint.variables:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import looking
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import listed
@@ -66,7 +67,7 @@ def check_mutation(
 ) -> tuple[Statement, ...]:
     checker = _Mutations(catalog, parameters, findings)
     checker.refuse_mixture(mutation.statements)
-    checked = [checker.statement(s) for s in mutation.statements]
+    checked = [checker.statement(s) for s in looking(mutation.statements, findings.look)]
     return tuple(s for s in checked if s)
 
 

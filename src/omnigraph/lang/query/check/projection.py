@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import looking
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import listed
@@ -46,7 +47,7 @@ class Projection:
 def check_projection(read: ast.Read, region: Region, expressions: Expressions) -> Projection:
     checker = _Projections(read, region, expressions, expressions.findings)
     operands: list[Operand | None] = []
-    for item in read.items:
+    for item in looking(read.items, expressions.findings.look):
         operands.append(checker.item(item.expression, operands))
     checker.refuse_equal_names()
     checker.refuse_mixed_rankings(operands)

@@ -13,6 +13,7 @@ from lark.exceptions import UnexpectedInput
 from lark.lexer import PatternStr
 
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import Look, looking, never
 from omnigraph.lang.query.text.tables import FILE, make_parser
 
 __all__ = ["Beginning", "Piece", "keywords", "read_beginning"]
@@ -48,13 +49,13 @@ class Beginning:
         return self.pieces[-1].end if self.pieces else 0
 
 
-def read_beginning(text: str) -> Beginning:
+def read_beginning(text: str, look: Look = never) -> Beginning:
     """The tokens of a text, as far as they may be those of a query or of its body."""
-    pieces, accepted = _read(text, is_body=False)
+    pieces, accepted = _read(text, look, is_body=False)
     # A text that begins with nothing may become either.
     if pieces:
         return Beginning(pieces, accepted, is_body=False)
-    inside, follow = _read(text, is_body=True)
+    inside, follow = _read(text, look, is_body=True)
     return Beginning(inside, accepted | follow, is_body=True)
 
 
@@ -75,13 +76,13 @@ def _grammar() -> Lark:
     return make_parser(None)
 
 
-def _read(text: str, *, is_body: bool) -> tuple[tuple[Piece, ...], frozenset[str]]:
+def _read(text: str, look: Look, *, is_body: bool) -> tuple[tuple[Piece, ...], frozenset[str]]:
     parser: Any = _grammar().parse_interactive(text, FILE)
     for kind, word in HEADER if is_body else ():
         parser.feed_token(Token(kind, word))
     pieces: list[Piece] = []
     try:
-        for piece in _fed(parser):
+        for piece in looking(_fed(parser), look):
             pieces.append(piece)
     except UnexpectedInput:
         return tuple(pieces), frozenset()

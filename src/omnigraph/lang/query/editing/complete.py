@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import Look, never
 from omnigraph.base.types import Scalar
 from omnigraph.lang.query.check.expressions import AGGREGATES, FORMS, RANKINGS, TEXT_MATCHES
 from omnigraph.lang.query.editing.beginning import Beginning, keywords, read_beginning
@@ -44,7 +45,9 @@ class Completion:
     candidates: tuple[Candidate, ...]
 
 
-def complete(text: str, catalog: Catalog, parameters: Iterable[str] = ()) -> Completion:
+def complete(
+    text: str, catalog: Catalog, parameters: Iterable[str] = (), look: Look = never
+) -> Completion:
     """The words that may stand at the end of a text, of which a part may be typed already.
 
     The text begins a query, or the body of one that has these parameters.
@@ -54,7 +57,8 @@ def complete(text: str, catalog: Catalog, parameters: Iterable[str] = ()) -> Com
     before = text[: typed.start()]
     if _is_in_comment(before):
         return Completion(typed.start(), ())
-    beginning = read_beginning(before)
+    beginning = read_beginning(before, look)
+    look()
     scope = read_scope(beginning, catalog, parameters)
     folded = typed[0].casefold()
     found = {

@@ -11,6 +11,7 @@ from typing import Any
 from omnigraph.base.errors import Diagnostic, ParseFailed, TypeCheckFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
+from omnigraph.base.looks import Look, looking, never
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped, listed
 from omnigraph.lang.query.check.check import check
@@ -82,29 +83,39 @@ class LintReport:
 
 
 def lint_source(
-    source: SourceText, catalog: Catalog, row_counts: Mapping[str, int] | None = None
+    source: SourceText,
+    catalog: Catalog,
+    row_counts: Mapping[str, int] | None = None,
+    look: Look = never,
 ) -> LintReport:
     """Check every query of the source. `row_counts`, by type, are known where there is a graph."""
     try:
-        reading = read(source)
+        reading = read(source, look)
     except ParseFailed as error:
         return LintReport(source, error.diagnostics, ())
     broken = [b.finding for b in reading.broken[:MAX_ERRORS]]
-    queries = tuple(_query(q, source, catalog, row_counts or {}) for q in reading.file.queries)
+    queries = tuple(
+        _query(q, source, catalog, row_counts or {}, look) for q in reading.file.queries
+    )
     # An update that can't be read may be the one that sets a property.
     unset = () if broken else _never_updated(reading.file, catalog)
     return LintReport(source, (*broken, *unset), queries)
 
 
 def _query(
-    query: ast.Query, source: SourceText, catalog: Catalog, row_counts: Mapping[str, int]
+    query: ast.Query,
+    source: SourceText,
+    catalog: Catalog,
+    row_counts: Mapping[str, int],
+    look: Look,
 ) -> LintedQuery:
+    look()
     name, is_mutation = query.header.name.text, isinstance(query, ast.Mutation)
     try:
-        typed = check(query, catalog, source)
+        typed = check(query, catalog, source, look)
     except TypeCheckFailed as error:
         return LintedQuery(name, is_mutation, error.diagnostics, None)
-    warnings = [*_unused(query)]
+    warnings = [*looking(_unused(query), look)]
     match query:
         case ast.Mutation():
             warnings += _fixed_mutation(query)

@@ -11,12 +11,14 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from omnigraph.base.errors import Diagnostic, ParseFailed
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import Look, looking, never
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped
 from omnigraph.lang.query.text import ast
@@ -67,9 +69,9 @@ class Reading:
     broken: tuple[Broken, ...]
 
 
-def parse(source: SourceText) -> ast.File:
+def parse(source: SourceText, look: Look = never) -> ast.File:
     """The tree of the file; raises ParseFailed with all that is wrong."""
-    reading = read(source)
+    reading = read(source, look)
     if reading.broken:
         raise ParseFailed(source, tuple(b.finding for b in reading.broken[:MAX_ERRORS]))
     return reading.file
@@ -89,16 +91,16 @@ def parse_conditions(source: SourceText) -> tuple[ast.Predicate, ...]:
     return tests
 
 
-def read(source: SourceText) -> Reading:
+def read(source: SourceText, look: Look = never) -> Reading:
     """The queries that can be read, beside those that can't; raises ParseFailed if it is too long.
 
     Of two queries with one name, the second is broken.
     """
     _refuse_what_is_too_long(source)
     try:
-        pieces: list[ast.File | Broken] = [_tree(source.text)]
+        pieces: list[ast.File | Broken] = [_tree(source.text, look=look)]
     except (UnexpectedInput, Refused):
-        pieces = [piece.read() for piece in _pieces(source.text)]
+        pieces = [piece.read(look) for piece in _pieces(source.text)]
         assert any(isinstance(p, Broken) for p in pieces), "the pieces parse, and the file does not"
     queries: dict[str, ast.Query] = {}
     broken: list[Broken] = []
@@ -140,9 +142,10 @@ class _Piece:
     name: str | None
     is_last: bool
 
-    def read(self) -> ast.File | Broken:
+    def read(self, look: Look) -> ast.File | Broken:
+        look()
         try:
-            return _tree(self.text, self.first_line)
+            return _tree(self.text, self.first_line, look=look)
         except Refused as error:
             return Broken(self.name, error.diagnostic)
         except (UnexpectedToken, UnexpectedCharacters) as error:
@@ -166,9 +169,21 @@ def _pieces(text: str) -> Iterator[_Piece]:
     yield _Piece(text[start:], line, name, is_last=True)
 
 
-def _tree(text: str, first_line: int = 1) -> ast.File:
-    _refuse_what_is_too_deep(text, first_line)
+class _Looking:
+    """A lexer with a look at the clock every few tokens."""
+
+    def __init__(self, lexer: Any, look: Look) -> None:
+        self._lexer = lexer
+        self._look = look
+
+    def lex(self, state: Any, parser_state: Any) -> Iterator[Any]:
+        return looking(self._lexer.lex(state, parser_state), self._look)
+
+
+def _tree(text: str, first_line: int = 1, *, look: Look = never) -> ast.File:
+    _refuse_what_is_too_deep(text, first_line, look)
     parser = grammar().parse_interactive(text, FILE)
+    parser.lexer_thread.lexer = _Looking(parser.lexer_thread.lexer, look)  # type: ignore[assignment]
     state = parser.lexer_thread.state
     assert state is not None
     state.line_ctr.line = first_line
@@ -227,9 +242,9 @@ def _refuse_what_is_too_long(source: SourceText) -> None:
         raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
 
 
-def _refuse_what_is_too_deep(text: str, first_line: int) -> None:
+def _refuse_what_is_too_deep(text: str, first_line: int, look: Look = never) -> None:
     depth = 0
-    for found in LANDMARK.finditer(text):
+    for found in looking(LANDMARK.finditer(text), look):
         match found.lastgroup:
             case "query":
                 depth = 1
