@@ -105,6 +105,28 @@ def test_a_client_that_goes_ends_its_read(many: World, caplog: pytest.LogCapture
     assert "rows" not in line, "the query ran to its end"
 
 
+@pytest.mark.parametrize("form", ["application/json", ARROW["accept"]])
+@pytest.mark.parametrize("what", ["rows", "bytes"])
+def test_an_answer_above_the_limit_is_refused_and_says_how_to_ask_for_pages(
+    many: World, form: str, what: str
+) -> None:
+    limits = {
+        "rows": ServerLimits(max_answer_rows=MANY - 1),
+        "bytes": ServerLimits(max_answer_bytes=MANY),
+    }
+    world = serve_here(many.graph, limits=limits[what])
+    headers = {"accept": form}
+    refused = world.post(f"{G}/query", json={"query": NOTES}, headers=headers)
+    assert refused.status_code == 413
+    told = refused.json()
+    assert told["details"]["code"] == "resource_limit"
+    assert f"number of {what} of the answer" in told["error"]
+    assert "limit and offset" in told["hint"]
+    page = NOTES.rstrip("} ") + " } limit 500 offset 500 }"
+    assert world.post(f"{G}/query", json={"query": page}, headers=headers).status_code == 200
+    assert world.post(f"{G}/export", json={"type_names": ["Note"]}).status_code == 200
+
+
 def test_a_client_that_goes_ends_its_mutation(world: World) -> None:
     inserts = " ".join(f'insert Person {{ name: "gone{n}" }}' for n in range(3_000))
     body = msgspec.json.encode({"query": f"query q() {{ {inserts} }}"})

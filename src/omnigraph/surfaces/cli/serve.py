@@ -112,6 +112,12 @@ def serve(
     query_memory_bytes: Annotated[
         int | None, typer.Option("--query-memory-bytes", help="The largest read.", min=1)
     ] = None,
+    max_answer_rows: Annotated[
+        int | None, typer.Option("--max-answer-rows", help="The most rows of an answer.", min=1)
+    ] = None,
+    max_answer_bytes: Annotated[
+        int | None, typer.Option("--max-answer-bytes", help="The largest answer.", min=1)
+    ] = None,
     slow_query_s: Annotated[
         float | None,
         typer.Option("--slow-query-s", help="Longer reads are told in the log.", min=0),
@@ -147,6 +153,8 @@ def serve(
         "max_spool_bytes": max_spool_bytes,
         "query_timeout_s": query_timeout_s,
         "query_memory_bytes": query_memory_bytes,
+        "max_answer_rows": max_answer_rows,
+        "max_answer_bytes": max_answer_bytes,
         "slow_query_s": slow_query_s,
     }
     limits = ServerLimits(**{name: each for name, each in given.items() if each is not None})  # type: ignore[arg-type]

@@ -50,6 +50,10 @@ class ServerLimits:
     """A request may ask for less with `Omnigraph-Timeout-Ms`, never for more."""
     query_memory_bytes: int | None = None
     """None: what the settings say. Less may be asked for with `Omnigraph-Memory-Bytes`."""
+    max_answer_rows: int = 1_000_000
+    """Of one query. More rows than a client can use at once are for pages, or for an export."""
+    max_answer_bytes: int = 256 << 20
+    """Of one query, in Arrow. The rows stay in memory until the client has taken them."""
     slow_query_s: float = 1.0
     """Reads that take longer are told in the log."""
     max_job_bytes: int = 64 << 30

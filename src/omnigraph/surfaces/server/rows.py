@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from omnigraph.base.errors import LimitExceeded
 from omnigraph.surfaces.server.calls import ARROW, JSON, Call, Pulled, Reply, Whole
 
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult
 
-__all__ = ["SNAPSHOT_ID", "arrow_pieces", "rows_reply"]
+__all__ = ["SNAPSHOT_ID", "arrow_pieces", "refuse_too_large", "rows_reply"]
 
 BATCH_ROWS = 10_000
 PIECE_BYTES = 1 << 18
@@ -26,6 +27,7 @@ def rows_reply(
     call: Call, result: "QueryResult", *, branch: str | None, is_legacy: bool = False
 ) -> Reply:
     """The answer to a query, in the form that the client asks for."""
+    refuse_too_large(call, result.to_arrow())
     call.notes.update({"query": result.query_name, "rows": len(result)})
     if ARROW in call.headers.get("accept", ""):
         return Pulled(
@@ -45,6 +47,20 @@ def rows_reply(
     if len(result) <= BATCH_ROWS:
         return Whole(b"".join(pieces))
     return Pulled(pieces, JSON)
+
+
+def refuse_too_large(call: Call, rows: pa.Table) -> None:
+    """Raise unless the rows of a query are within the limits of an answer."""
+    advice = (
+        "ask for a page: add limit and offset to the query, with an order; "
+        "all rows of a type are an export"
+    )
+    for what, found, limit in (
+        ("the number of rows of the answer", rows.num_rows, call.limits.max_answer_rows),
+        ("the number of bytes of the answer", rows.nbytes, call.limits.max_answer_bytes),
+    ):
+        if found > limit:
+            raise LimitExceeded(what, limit, found, advice)
 
 
 def _json(result: "QueryResult", head: dict[str, Any]) -> Iterator[bytes]:

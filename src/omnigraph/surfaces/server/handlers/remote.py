@@ -33,7 +33,7 @@ from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed,
 from omnigraph.surfaces.server.decode import decode_json
 from omnigraph.surfaces.server.handlers.queries import offered
 from omnigraph.surfaces.server.handlers.writes import no_declared_schema
-from omnigraph.surfaces.server.rows import SNAPSHOT_ID, arrow_pieces
+from omnigraph.surfaces.server.rows import SNAPSHOT_ID, arrow_pieces, refuse_too_large
 
 __all__ = ["baseline", "blob", "carried_out", "export", "load", "query", "stored_queries"]
 
@@ -56,6 +56,7 @@ def query(call: Call) -> Reply:
     """Rows as Arrow, whatever else the client takes."""
     result = call.graph.backend.run(ask, _request(call, Ask))
     call.notes.update({"query": result.query_name, "rows": len(result)})
+    refuse_too_large(call, result.to_arrow())
     headers = {SNAPSHOT_ID: result.graph_commit_id, QUERY_NAME: quote(result.query_name)}
     return Pulled(arrow_pieces(rows_to_wire(result)), ARROW, headers=headers)
 
