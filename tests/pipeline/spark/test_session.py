@@ -236,39 +236,6 @@ def test_a_process_has_one_session_and_whoever_made_it_stops_it(spark: Spark) ->
     assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
 
 
-# A session that the caller began, in an environment that is not activated.
-FOREIGN = """
-import sys
-from pyspark.sql import SparkSession
-from omnigraph import Graph
-
-session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-session.sparkContext.setLogLevel("OFF")
-before = session.sparkContext.pythonExec
-graph = Graph.init(sys.argv[1], "node T { k: I64 }")
-graph.load({"T": session.range(3).withColumnRenamed("id", "k")}, mode="append")
-assert session.sparkContext.pythonExec == before
-print(graph.query("query q() { match { $t: T } return { count($t) as n } }").to_pylist())
-"""
-
-
-def test_workers_of_a_session_of_the_caller_run_by_the_interpreter_of_the_driver(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "python3").write_text("#!/bin/sh\nexit 3\n")
-    (tmp_path / "python3").chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    environment = {n: value for n, value in os.environ.items() if not n.startswith("PYSPARK_")}
-    ran = subprocess.run(
-        [sys.executable, "-c", FOREIGN, str(tmp_path / "g")],
-        capture_output=True,
-        text=True,
-        env={**environment, "PATH": path},
-        timeout=PATIENCE_S,
-    )
-    assert ran.stdout.strip() == "[{'n': 3}]", ran.stderr
-
-
 @pytest.mark.parametrize("remote", ["sc://127.0.0.1:1", "sc://127.0.0.1:port", "nonsense"])
 def test_a_server_that_does_not_answer_is_a_failure_of_spark(remote: str) -> None:
     """In a process of its own: this one has a session, which any other `open` joins."""

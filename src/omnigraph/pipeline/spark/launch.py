@@ -31,7 +31,6 @@ __all__ = [
     "connect",
     "first_reason",
     "forget_stopped",
-    "is_local",
     "is_stopped",
     "launch",
     "name_interpreter",
@@ -106,7 +105,7 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
     surroundings = {
         "JAVA_HOME": str(find_java_home(environment)),
         **_python(settings.master, environment),
-        **({"SPARK_LOCAL_IP": LOOPBACK} if is_local(settings.master) else {}),
+        **({"SPARK_LOCAL_IP": LOOPBACK} if _is_local(settings.master) else {}),
     }
 
     def begin() -> Any:
@@ -196,11 +195,6 @@ def _unheard(master: str, reason: str) -> SparkFailed:
     return SparkFailed(doing=f"connecting to {master}", reason=reason, advice=advice)
 
 
-def is_local(master: str) -> bool:
-    """True if the tasks run on this machine, by Java processes of this driver."""
-    return master.startswith("local")
-
-
 def connect(remote: str, options: Mapping[str, str]) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -247,7 +241,7 @@ def _without_secrets(remote: str, reason: str) -> tuple[str, str]:
 
 def _python(master: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The interpreter of the workers: on this machine ours, elsewhere perhaps another's path."""
-    elsewhere = None if is_local(master) else environment.get("PYSPARK_PYTHON")
+    elsewhere = None if _is_local(master) else environment.get("PYSPARK_PYTHON")
     return {"PYSPARK_PYTHON": elsewhere or sys.executable}
 
 
@@ -275,7 +269,7 @@ def _options(master: str) -> dict[str, str]:
         # What is collected is the answer, or a part of its size.
         "spark.driver.maxResultSize": "0",
     }
-    if is_local(master):
+    if _is_local(master):
         options |= {
             "spark.driver.host": LOOPBACK,
             "spark.driver.bindAddress": LOOPBACK,
@@ -286,6 +280,10 @@ def _options(master: str) -> dict[str, str]:
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
         }
     return options
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
 
 
 def _driver_memory_mib() -> int:

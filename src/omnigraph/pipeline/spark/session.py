@@ -12,7 +12,6 @@ import contextlib
 import os
 import pickle
 import re
-import sys
 import time
 import uuid
 import warnings
@@ -39,7 +38,6 @@ from omnigraph.pipeline.spark.launch import (
     connect,
     first_reason,
     forget_stopped,
-    is_local,
     is_stopped,
     launch,
     name_interpreter,
@@ -331,31 +329,10 @@ class Spark:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         # Over Connect the server is asked for the columns.
-        with (
-            self.failures("preparing tasks"),
-            self._our_interpreter(),
-            warnings.catch_warnings(),
-        ):
+        with self.failures("preparing tasks"), warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
             return frame.mapInArrow(shipped(body), from_arrow_schema(schema))
-
-    @contextlib.contextmanager
-    def _our_interpreter(self) -> Iterator[None]:
-        """Have workers on this machine run our tasks by this interpreter, unless told otherwise.
-
-        A session that someone else began would take the `python3` of the path, which in an
-        environment that is not activated is another one.
-        """
-        context = self._context()
-        if context is None or not is_local(context.master) or "PYSPARK_PYTHON" in os.environ:
-            yield
-            return
-        before, context.pythonExec = context.pythonExec, sys.executable
-        try:
-            yield
-        finally:
-            context.pythonExec = before
 
     @contextlib.contextmanager
     def sent(self, value: T) -> Iterator[Callable[[], T]]:
