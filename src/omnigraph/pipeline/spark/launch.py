@@ -252,7 +252,7 @@ def name_interpreter(context: Any, environment: Mapping[str, str] = os.environ) 
     the system's, which has neither pyarrow nor this package.
     """
     named = environment.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if is_local(context.master) and not named:
+    if _is_local(context.master) and not named:
         context.pythonExec = sys.executable
 
 
