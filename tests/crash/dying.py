@@ -249,14 +249,14 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
     """Load people, each in a file of their own."""
 
     def prepare(snapshot: Snapshot) -> Work:
-        location = snapshot.location(PERSON)
+        home = snapshot.home(PERSON)
         files = [
             fragment
             for name, age in named.items()
             for rows in [people(**{name: age})]
-            for fragment in write_fragments(location, iter(rows.to_batches()), rows.schema)
+            for fragment in write_fragments(home, iter(rows.to_batches()), rows.schema)
         ]
-        staged = StagedFiles("append", tuple(files), len(named), location)
+        staged = StagedFiles("append", tuple(files), len(named), home.location)
         return Work({PERSON.table_key: staged}, frozenset(), OnConflict.RAISE)
 
     note = CommitNote(CommitKind.LOAD)

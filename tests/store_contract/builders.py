@@ -181,10 +181,9 @@ def id_of(written: Written[Any] | None) -> CommitId | None:
 
 def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) -> StagedFiles:
     """Rows written as files beside the table, as a load's tasks do."""
-    location = snapshot.location(entity)
-    batches = iter(rows.to_batches())
-    fragments = write_fragments(location, batches, rows.schema)
-    return StagedFiles(mode, tuple(fragments), rows.num_rows, location)
+    home = snapshot.home(entity)
+    fragments = write_fragments(home, iter(rows.to_batches()), rows.schema)
+    return StagedFiles(mode, tuple(fragments), rows.num_rows, home.location)
 
 
 def load(

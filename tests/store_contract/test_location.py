@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, StorageFailed
 from omnigraph.pipeline.sources.splits import LineRange
-from omnigraph.store.datasets import read_fragment_columns
+from omnigraph.store.datasets import TableHome, write_fragments
 from omnigraph.store.location import (
     BucketAccess,
     BucketLocation,
@@ -143,7 +144,8 @@ def test_a_location_shows_no_secret_wherever_it_is_printed() -> None:
         assert "hidden" not in f"{printed} {printed!r}"
     assert "hidden" not in repr(LineRange("in.jsonl", location / "in.jsonl", 0, 1))
     with pytest.raises(StorageFailed) as caught:
-        read_fragment_columns(BucketLocation("not a bucket", "g", SECRETS.options("b")), [], ["id"])
+        there = BucketLocation("not a bucket", "g", SECRETS.options("b"))
+        write_fragments(TableHome(there, 1), iter([]), pa.schema([]))
     assert "hidden" not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r}"
 
 

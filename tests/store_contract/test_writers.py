@@ -169,7 +169,7 @@ def test_rows_in_files_come_with_rows_that_go_in_one_commit(
         gone = there.filter(pc.equal(there["id"], "ada"))
         replaced = there.filter(pc.is_in(there["id"], value_set=pa.array([*put_rows], pa.string())))
         rows = people(**put_rows)
-        fragments = write_fragments(location, iter(rows.to_batches()), rows.schema)
+        fragments = write_fragments(snapshot.home(PERSON), iter(rows.to_batches()), rows.schema)
         work = Replacement(
             base=dataset.ref,
             fragments=with_row_ids(fragments, replaced["_rowid"].to_numpy()),

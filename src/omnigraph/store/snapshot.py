@@ -14,7 +14,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.store.commits import Commit
-from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
+from omnigraph.store.datasets import Dataset, DatasetRef, Datasets, TableHome
 from omnigraph.store.location import Location
 from omnigraph.store.manifest import TableEntry
 
@@ -79,6 +79,10 @@ class Snapshot:
         """Where the rows of a type lie, and where a load writes files of new ones."""
         ref = self.tables[entity.table_key].ref
         return self._datasets.location(ref.path, ref.branch)
+
+    def home(self, entity: EntityType) -> TableHome:
+        """Where a load writes files of new rows, with the columns that the type has here."""
+        return TableHome(self.location(entity), self.tables[entity.table_key].ref.version)
 
     @property
     def root(self) -> Location:

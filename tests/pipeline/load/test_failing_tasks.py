@@ -222,7 +222,7 @@ def stage_elsewhere(uri: str, source: str) -> None:
     snapshot = Graph.open(uri).snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
-        locations={e.table_key: snapshot.location(e) for e in snapshot.catalog.entities},
+        homes={e.table_key: snapshot.home(e) for e in snapshot.catalog.entities},
         root=snapshot.root / "elsewhere",
         graph=Path(uri, GRAPH).read_bytes(),
         now_ms=0,

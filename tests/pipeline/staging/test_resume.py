@@ -432,7 +432,7 @@ def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
     snapshot = place.graph.snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
-        locations={e.table_key: snapshot.location(e) for e in snapshot.catalog.entities},
+        homes={e.table_key: snapshot.home(e) for e in snapshot.catalog.entities},
         root=snapshot.root,
         graph=Path(place.uri, GRAPH).read_bytes(),
         now_ms=0,

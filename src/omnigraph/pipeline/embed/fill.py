@@ -23,6 +23,7 @@ from omnigraph.store.datasets import (
     ROW_ID,
     DatasetRef,
     Datasets,
+    TableHome,
     row_set,
     with_row_ids,
     write_fragments,
@@ -47,7 +48,7 @@ class Fill:
 class FillTask:
     root: Location
     ref: DatasetRef
-    location: Location
+    home: TableHome
     """Where files of the table go."""
     entity: EntityType
     fills: tuple[Fill, ...]
@@ -115,5 +116,5 @@ def _with_vectors(
 def _written(task: FillTask, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tuple[str, ...]:
     if not rows.num_rows:
         return ()
-    fragments = write_fragments(task.location, iter(rows.to_batches()), rows.schema)
+    fragments = write_fragments(task.home, iter(rows.to_batches()), rows.schema)
     return with_row_ids(fragments, row_ids)

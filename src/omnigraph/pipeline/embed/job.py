@@ -158,16 +158,16 @@ class EmbedJob:
         row_ids = np.unique(
             np.concatenate([r for w in wanted for r in (w.found.row_ids, w.found.emptied)])
         )
-        dataset, location = wanted[0].dataset, snapshot.location(table.entity)
+        dataset, home = wanted[0].dataset, snapshot.home(table.entity)
         size = max(MIN_TASK_ROWS, TASK_BYTES // dataset.row_bytes) if len(row_ids) else 1
         tasks = []
         for start in range(0, len(row_ids), size):
             part = row_ids[start : start + size]
             fills = tuple(_fill_of(w, part, where[w.target.width]) for w in wanted)
-            tasks.append(FillTask(snapshot.root, dataset.ref, location, table.entity, fills))
+            tasks.append(FillTask(snapshot.root, dataset.ref, home, table.entity, fills))
         ran = self.runner.run(tasks, fill_rows, doing="writing rows with their vectors")
         for one in ran:
-            self.area.add(location, one.result.fragments)
+            self.area.add(home.location, one.result.fragments)
         return [one.result for one in ran]
 
 

@@ -40,6 +40,7 @@ from omnigraph.pipeline.staging.stage import (
     stage_splits,
 )
 from omnigraph.store.arrow import table_schema
+from omnigraph.store.datasets import TableHome
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import Location
@@ -83,8 +84,8 @@ class LoadedTable:
     """The incoming rows of one type: where they lie, and where they came from, in one order."""
 
     entity: EntityType
-    location: Location
-    """Where its files lie."""
+    home: TableHome
+    """Where its files are written."""
     files: tuple[StagedFile, ...]
     held: pa.Table
     """All rows, if the load keeps them; else none."""
@@ -93,6 +94,11 @@ class LoadedTable:
     gives_ids: bool
     gone: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Which of the staged rows were taken out again, in order."""
+
+    @property
+    def location(self) -> Location:
+        """Where its files lie."""
+        return self.home.location
 
     @property
     def rows(self) -> int:
@@ -179,7 +185,7 @@ def stage_load(
     """
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
-    locations = {e.table_key: snapshot.location(e) for e in snapshot.catalog.entities}
+    homes = {e.table_key: snapshot.home(e) for e in snapshot.catalog.entities}
     staged_as = _staged_as(
         mode, runner, is_small=size <= limits.max_lookup_bytes, may_reject=quarantine is not None
     )
@@ -187,7 +193,7 @@ def stage_load(
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
         snapshot.catalog,
-        locations,
+        homes,
         snapshot.root,
         graph,
         now_ms,
@@ -301,7 +307,7 @@ def _gather(
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
-                location=job.locations[entity.table_key],
+                home=job.homes[entity.table_key],
                 files=tuple(file for table in mine for file in table.files),
                 held=pa.Table.from_batches(
                     [batch for table in mine for batch in table.held], table_schema(entity)

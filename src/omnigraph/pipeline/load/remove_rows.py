@@ -29,8 +29,7 @@ from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import read_fragment_columns
-from omnigraph.store.location import Location
+from omnigraph.store.datasets import TableHome, read_fragment_columns
 
 __all__ = ["Faults", "places_of", "quarantine_faults", "take_out"]
 
@@ -110,7 +109,7 @@ class _Rewrite:
 @frozen(slots=False)
 class _RewriteJob:
     entity: EntityType
-    location: Location
+    home: TableHome
     is_scratch: bool
 
 
@@ -119,10 +118,10 @@ def _files_without(
 ) -> tuple[StagedFile, ...]:
     """The table's files, those that a row leaves or that can't be published written again."""
     is_merge = load.mode is LoadMode.MERGE
-    job = _RewriteJob(table.entity, table.location, is_scratch=is_merge)
+    job = _RewriteJob(table.entity, table.home, is_scratch=is_merge)
     if len(excluded) and table.files and table.held.num_rows:
         held = _held_without(table.held, excluded)
-        return write_rows(job.entity, job.location, iter(held.to_batches()))
+        return write_rows(job.entity, job.home, iter(held.to_batches()))
     first = 0
     rewrites: dict[int, _Rewrite] = {}
     for number, file in enumerate(table.files):
@@ -141,12 +140,12 @@ def _files_without(
 def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
     schema = table_schema(job.entity)
     fragments = [rewrite.file.fragment]
-    rows = read_fragment_columns(job.location, fragments, schema.names)
+    rows = read_fragment_columns(job.home.location, fragments, schema.names)
     left = _held_without(rows, rewrite.excluded).cast(schema)
     if not left.num_rows:
         return ()
     batches = iter(left.to_batches())
-    return write_rows(job.entity, job.location, batches, is_scratch=job.is_scratch)
+    return write_rows(job.entity, job.home, batches, is_scratch=job.is_scratch)
 
 
 # The rows at fault --------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from omnigraph.store.datasets import (
     DatasetRef,
     Datasets,
     RowSet,
+    TableHome,
     fragment_batches,
     read_fragment_columns,
     row_set,
@@ -62,7 +63,7 @@ class UpsertJob:
     entity: EntityType
     root: Location
     ref: DatasetRef
-    location: Location
+    home: TableHome
     files: tuple[StagedFile, ...]
     """The scratch files, by number."""
 
@@ -160,7 +161,7 @@ def upsert(
 ) -> Upserted:
     """Find what the rows of a table change in `snapshot`, and write that."""
     dataset = snapshot.dataset(table.entity)
-    job = UpsertJob(table.entity, load.root, dataset.ref, table.location, files=table.files)
+    job = UpsertJob(table.entity, load.root, dataset.ref, table.home, files=table.files)
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
     incoming, present = f"incoming_{unique}", f"present_{unique}"
@@ -194,7 +195,7 @@ def upsert(
 def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
     number = scratch // FILE
     schema = table_schema(job.entity)
-    staged = read_fragment_columns(job.location, [job.files[number].fragment], schema.names)
+    staged = read_fragment_columns(job.home.location, [job.files[number].fragment], schema.names)
     rows = staged.take(matches["row"]).cast(schema)
     is_known = matches["row_id"].is_valid()
     known, found = rows.filter(is_known), matches.filter(is_known)
@@ -225,5 +226,5 @@ def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
 def _written(job: UpsertJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tuple[StagedFile, ...]:
     if not rows.num_rows:
         return ()
-    fragments = write_fragments(job.location, iter(rows.to_batches()), rows.schema)
+    fragments = write_fragments(job.home, iter(rows.to_batches()), rows.schema)
     return tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))

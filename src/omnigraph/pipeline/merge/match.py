@@ -128,7 +128,7 @@ class MergedTable:
             fragments=tuple(fragment for part in self.parts for fragment in part.fragments),
             addresses=_together([part.addresses for part in self.parts]),
             inserted=sum(part.inserted for part in self.parts),
-            written_at=self.job.home,
+            written_at=self.job.home.location,
             deleted=_together([part.deleted_addresses for part in self.parts]),
         )
 
@@ -138,7 +138,7 @@ class MergedTable:
         files = (file for part in self.parts for file in part.files)
         rows, first = [], 0
         for file in files:
-            rows.append(StagedRows(self.job.home, file.fragment, file.rows, first))
+            rows.append(StagedRows(self.job.home.location, file.fragment, file.rows, first))
             first += file.rows
         return IncomingFiles(
             rows,
@@ -225,7 +225,7 @@ def _job(
         entity=entity,
         was=was,
         root=ours.root,
-        home=ours.location(entity),
+        home=ours.home(entity),
         area=area,
         ours=ours.tables[entity.table_key].ref,
         bases=found.bases,
@@ -253,9 +253,7 @@ def _written_after(
 def no_rows(entity: EntityType, ours: Snapshot, area: TaskArea) -> MergedTable:
     """A table in which theirs changed nothing."""
     ref = ours.tables[entity.table_key].ref
-    return MergedTable(
-        MergeJob(entity, entity, ours.root, ours.location(entity), area, ours=ref), ()
-    )
+    return MergedTable(MergeJob(entity, entity, ours.root, ours.home(entity), area, ours=ref), ())
 
 
 def count_changed(

@@ -35,6 +35,7 @@ from omnigraph.store.datasets import (
     ROW_ID,
     DatasetRef,
     Datasets,
+    TableHome,
     read_fragment_columns,
     row_set,
     with_row_ids,
@@ -77,7 +78,7 @@ class MergeJob:
     was: EntityType
     """The type as theirs has it."""
     root: Location
-    home: Location
+    home: TableHome
     """Where our files lie."""
     area: TaskArea
     ours: DatasetRef
@@ -285,12 +286,16 @@ def without_ids(job: MergeJob, ids: pa.Array, part: Part) -> Part:
     """The part without the files' rows that have these ids; the same one if it has none."""
     if not part.files:
         return part
-    known = read_fragment_columns(job.home, part.fragments, [ID])[ID]
+    known = read_fragment_columns(job.home.location, part.fragments, [ID])[ID]
     keeps = pc.invert(pc.is_in(known, value_set=ids))
     if pc.all(keeps).as_py():
         return part
     schema = table_schema(job.entity)
-    rows = read_fragment_columns(job.home, part.fragments, schema.names).filter(keeps).cast(schema)
+    rows = (
+        read_fragment_columns(job.home.location, part.fragments, schema.names)
+        .filter(keeps)
+        .cast(schema)
+    )
     kept = keeps.to_numpy()
     stays = kept[: len(part.row_ids)]
     row_ids = part.row_ids[stays]
@@ -358,7 +363,7 @@ def _written(job: MergeJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tupl
         return ()
     with TaskFiles() as files:
         fragments = write_fragments(job.home, iter(rows.to_batches()), rows.schema)
-        files.add(job.home, fragments)
+        files.add(job.home.location, fragments)
         staged = tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))
         _leave_receipt(job, staged)
         return staged
@@ -369,6 +374,6 @@ def _leave_receipt(job: MergeJob, staged: Sequence[StagedFile]) -> None:
 
     Every run of a task has a receipt of its own: the files of runs that do not count go.
     """
-    home = name_below(job.home, job.root)
+    home = name_below(job.home.location, job.root)
     receipt = Receipt(tuple((home, file.fragment) for file in staged), {})
     job.area.leave_receipt(uuid.uuid4().hex, receipt, is_final=True)

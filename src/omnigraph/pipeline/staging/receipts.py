@@ -51,7 +51,7 @@ def name_tasks(
 ) -> list[NamedTask]:
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
-    homes = sorted((key, job.home_of(key)) for key in job.locations)
+    homes = sorted((key, job.home_of(key)) for key in job.homes)
     embed = (job.embed.provider, job.embed.model) if job.embed is not None else None
     about = repr((schema_hash, homes, job.staged_as.value, is_quarantined, embed))
     named = []
@@ -97,7 +97,7 @@ def _is_there(job: StageJob, output: TaskOutput) -> bool:
         job.quarantine is not None and job.quarantine.has(output.parts)
     )
     return parts_are and all(
-        has_fragments(job.locations[table.key], [file.fragment for file in table.files])
+        has_fragments(job.homes[table.key].location, [file.fragment for file in table.files])
         for table in output.tables
     )
 

@@ -30,7 +30,7 @@ from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.staging.area import StagingArea, TaskFiles
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import write_fragments, write_scratch
+from omnigraph.store.datasets import TableHome, write_fragments, write_scratch
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import Location, name_below
@@ -69,7 +69,7 @@ class StageJob:
     """What every task of a load needs to know."""
 
     catalog: Catalog
-    locations: Mapping[TableKey, Location]
+    homes: Mapping[TableKey, TableHome]
     """Where the files of each table go."""
     root: Location
     """The graph's, as every worker must see it."""
@@ -91,7 +91,7 @@ class StageJob:
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
-        return name_below(self.locations[key], self.root)
+        return name_below(self.homes[key].location, self.root)
 
     def makes_scratch(self, entity: EntityType) -> bool:
         """Whether the files of these rows are such as can't be published."""
@@ -158,7 +158,7 @@ class TaskOutput:
     def files(self, job: "StageJob") -> list[tuple[Location, list[str]]]:
         """The fragments that it wrote, by the home of their table."""
         return [
-            (job.locations[table.key], [file.fragment for file in table.files])
+            (job.homes[table.key].location, [file.fragment for file in table.files])
             for table in self.tables
         ]
 
@@ -180,7 +180,7 @@ def not_held(
     job, files = replace(job, staged_as=job.staged_as.without_memory()), table.files
     if not files or job.makes_scratch(entity) != files[0].is_scratch:
         files = _write(job, entity, table.held)
-        area.add(job.locations[table.key], [file.fragment for file in files])
+        area.add(job.homes[table.key].location, [file.fragment for file in files])
     return replace(table, files=files, held=())
 
 
@@ -240,16 +240,16 @@ def _require_graph(job: StageJob) -> None:
 
 def write_rows(
     entity: EntityType,
-    location: Location,
+    home: TableHome,
     batches: Iterator[pa.RecordBatch],
     *,
     is_scratch: bool = False,
 ) -> tuple[StagedFile, ...]:
     schema = table_schema(entity)
     if is_scratch:
-        scratch = write_scratch(location, batches, schema)
+        scratch = write_scratch(home.location, batches, schema)
         return (StagedFile.of(scratch, is_scratch=True),)
-    return tuple(map(StagedFile.of, write_fragments(location, batches, schema)))
+    return tuple(map(StagedFile.of, write_fragments(home, batches, schema)))
 
 
 def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
@@ -308,7 +308,7 @@ class _Waiting:
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = _write(self._job, self._entities[key], self._batches[key])
-        self._files.add(self._job.locations[key], [file.fragment for file in files])
+        self._files.add(self._job.homes[key].location, [file.fragment for file in files])
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"
@@ -321,5 +321,5 @@ def _write(
 ) -> tuple[StagedFile, ...]:
     if not job.staged_as & (StagedAs.FILES | StagedAs.SCRATCH):
         return ()
-    location, is_scratch = job.locations[entity.table_key], job.makes_scratch(entity)
-    return write_rows(entity, location, iter(batches), is_scratch=is_scratch)
+    home, is_scratch = job.homes[entity.table_key], job.makes_scratch(entity)
+    return write_rows(entity, home, iter(batches), is_scratch=is_scratch)

@@ -21,6 +21,7 @@ from omnigraph.store.datasets.beside import row_ids_beside, row_ids_gone
 from omnigraph.store.datasets.blobs import BlobCell
 from omnigraph.store.datasets.collection import Datasets
 from omnigraph.store.datasets.files import (
+    TableHome,
     discard_fragments,
     fragment_batches,
     has_fragments,
@@ -72,6 +73,7 @@ __all__ = [
     "SegmentJob",
     "SegmentTask",
     "StoredFile",
+    "TableHome",
     "VersionOrigin",
     "discard_fragments",
     "fragment_batches",

@@ -15,6 +15,7 @@ from lance.dataset import LanceDataset
 from lance.file import LanceFileReader, LanceFileWriter
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     deletion_file_of,
@@ -42,6 +43,7 @@ from omnigraph.store.transactions import (
 )
 
 __all__ = [
+    "TableHome",
     "data_files",
     "discard_fragments",
     "files_of",
@@ -60,10 +62,26 @@ __all__ = [
 ]
 
 
+@frozen
+class TableHome:
+    """Where files of a table are written, and the version of the table that they belong to.
+
+    The newest version in that folder may have other columns: a branch that has not written a table
+    yet keeps its files with those of the branch it was made from, which may have changed its schema
+    since.
+    """
+
+    location: Location
+    version: int
+
+
 def read_fragment_columns(
     location: Location, fragments: Sequence[str], columns: Sequence[str]
 ) -> pa.Table:
-    """Columns of files that `write_fragments` wrote there and that nothing names yet."""
+    """Columns of files that `write_fragments` wrote there and that nothing names yet.
+
+    There is at least one file.
+    """
     wanted = list(columns)
     uri, options = str(location), location.options
     paths = [f"{uri}/data/{f['path']}" for text in fragments for f in json.loads(text)["files"]]
@@ -71,9 +89,7 @@ def read_fragment_columns(
         parts = [
             LanceFileReader(path, options, columns=wanted).read_all().to_table() for path in paths
         ]
-    if parts:
-        return pa.concat_tables(parts).select(wanted)
-    return open_handle(location).schema.empty_table().select(wanted)
+    return pa.concat_tables(parts).select(wanted)
 
 
 def fragment_batches(
@@ -91,7 +107,7 @@ def fragment_batches(
 
 
 def write_fragments(
-    location: Location,
+    home: TableHome,
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     *,
@@ -102,7 +118,9 @@ def write_fragments(
     Gives the fragments as JSON. Callable wherever the dataset can be reached: inside a Spark task
     too.
     """
-    fragments = write_files(location, batches, schema)
+    location = home.location
+    opened = open_handle(location, home.version)
+    fragments = write_files(location, batches, schema, opened=opened)
     durability = Durability.FSYNC if is_durable else Durability.RELAXED
     objects = location.parent.objects(durability)
     objects.sync(data_files(objects, location.name, fragments))
@@ -154,9 +172,9 @@ def write_files(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     *,
-    opened: LanceDataset | None = None,
+    opened: LanceDataset,
 ) -> list[str]:
-    """Rows as files that are not durable yet; without the opened dataset, Lance opens it."""
+    """Rows as files that are not durable yet, with the columns of the opened version."""
     # Blobs last: whoever reads single columns of a file counts those that follow one wrong.
     ordered = pa.schema(sorted(schema, key=_is_blob), schema.metadata)
     in_order = (batch.select(ordered.names) for batch in batches)
@@ -164,7 +182,7 @@ def write_files(
     with failures("write rows to", str(location)):
         written = lance.fragment.write_fragments(
             reader,
-            opened if opened is not None else str(location),
+            opened,
             mode="append",
             data_storage_version=STORAGE_VERSION,
             storage_options=location.options,
