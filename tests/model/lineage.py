@@ -17,6 +17,8 @@ from tests.model.world import Ids, World
 Refusal = type[OmnigraphError]
 
 MAIN = "main"
+LEVELS = 10
+"""So many levels of bases of bases are looked at by a merge, and kept by a cleanup."""
 UPKEEP = ("optimize", "index", "recovery")
 """Kinds of commits after which every row is what it was."""
 
@@ -133,10 +135,11 @@ class Model:
         latest = (self.commits[commit] for commit in common - lower)
         return sorted(latest, key=lambda c: (c.place, c.id), reverse=True)
 
-    def all_bases(self, one: str, other: str) -> set[str]:
-        """The merge bases, and those from which several bases are merged themselves."""
-        first, *others = [base.id for base in self.merge_bases(one, other)]
-        return {first, *others}.union(*(self.all_bases(first, each) for each in others))
+    def all_bases(self, one: str, other: str, levels: int = LEVELS) -> set[str]:
+        """The merge bases, and those of any two of several bases themselves."""
+        found = {base.id for base in self.merge_bases(one, other)}
+        pairs = combinations(found, 2) if levels > 1 else ()
+        return found.union(*(self.all_bases(*pair, levels - 1) for pair in pairs))
 
     # Merging -------------------------------------------------------------------------------------
 

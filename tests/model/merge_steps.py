@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from omnigraph import Graph
@@ -28,6 +29,7 @@ from tests.model.merging import (
 )
 from tests.model.shapes import Shape, Unknown
 from tests.model.world import Ids, World
+from tests.reference.seen_writes import SeenWrites
 
 NOT_REVERTED = (*UPKEEP, "init", "schema")
 
@@ -173,38 +175,63 @@ class Revert:
 def _base(
     model: Model, heads: tuple[str, str], sides: Sequence[Image], shape: Shape, unknown: Unknown
 ) -> Image:
-    """What both heads are compared with: the rows of their base, or what several bases come to.
+    """What both heads are compared with: the rows of their base. Of several bases, each row as it
+    was by the last write that both heads have seen.
 
     `sides` are what the heads show, without properties that theirs never had.
     """
-    first, *others = model.merge_bases(*heads)
-    image = image_of(first.world.lifted(shape))
-    for each in others:
-        root = _base(model, (first.id, each.id), sides, shape, unknown)
-        image = _both(root, image, image_of(each.world.lifted(shape)), sides, unknown)
-    return image
-
-
-def _both(root: Image, one: Image, other: Image, sides: Sequence[Image], unknown: Unknown) -> Image:
-    """What two bases made of theirs. Where they dispute a row, it is one that neither side has, so
-    that the sides dispute it too unless they agree."""
+    bases = [base.id for base in model.merge_bases(*heads)]
+    below = model.ancestors(heads[0]) | model.ancestors(heads[1])
+    read = below if len(bases) > 1 else bases
+    images = {id_: image_of(model.commits[id_].world.lifted(shape)) for id_ in read}
+    if len(bases) == 1:
+        return images[bases[0]]
     found = {}
-    for entity in {*root, *one, *other}:
-        first, second, before = (image.get(entity) for image in (one, other, root))
-        if second in (first, before):
-            row = first
-        elif first == before:
-            row = second
-        else:
-            held = [side.get(entity) for side in sides]
-            row = next(r for r in (first, second, before) if _known(r, entity, unknown) not in held)
+    for entity in {entity for image in images.values() for entity in image}:
+        rows = {id_: image.get(entity) for id_, image in images.items()}
+        row = _last_known(model, heads, bases, entity, rows, sides, unknown)
         if row is not None:
             found[entity] = row
     return found
 
 
-def _without(image: Image, unknown: Unknown) -> Image:
-    known = ((entity, _known(row, entity, unknown)) for entity, row in image.items())
+def _last_known(
+    model: Model,
+    heads: tuple[str, str],
+    bases: Sequence[str],
+    entity: Entity,
+    rows: Mapping[str, Row | None],
+    sides: Sequence[Image],
+    unknown: Unknown,
+) -> Row | None:
+    """A row as it was by the last write that both heads have seen. Where several such writes
+    dispute it, it is one that neither head shows, so that the heads dispute it unless they agree.
+    """
+    known = {id_: _known(row, entity, unknown) for id_, row in rows.items()}
+    values = {id_: row and tuple(sorted(row.items())) for id_, row in known.items()}
+    writes = _writes(model, values)
+    last = writes.without_taken_back(writes.last_common(*heads))
+    if len({values[write] for write in last}) == 1:
+        return rows[last[0]]
+    shared = (w for pair in combinations(bases, 2) for w in writes.last_common(*pair))
+    shown = [side.get(entity) for side in sides]
+    return next(rows[id_] for id_ in (*bases, *shared) if known[id_] not in shown)
+
+
+def _writes(model: Model, values: Mapping[str, object]) -> SeenWrites[str]:
+    """Who has seen which write of a row, which has these values on commits."""
+    first, *others = (commit for commit in model.commits.values() if commit.id in values)
+    writes = SeenWrites(first.id, values[first.id])
+    for commit in others:
+        if len(commit.parents) == 1:
+            writes.write(commit.id, commit.parents[0], values[commit.id])
+        else:
+            writes.merge(commit.id, commit.parents[0], commit.parents[1], values[commit.id])
+    return writes
+
+
+def _without(side: Image, unknown: Unknown) -> Image:
+    known = ((entity, _known(row, entity, unknown)) for entity, row in side.items())
     return {entity: row for entity, row in known if row is not None}
 
 

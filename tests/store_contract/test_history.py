@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import BranchMissing, CommitMissing
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.store.commits import Commit
+from omnigraph.store.history import MAX_BASE_LEVELS
 from tests.store_contract.histories import (
     PlainLines,
     commit,
@@ -82,12 +83,13 @@ def test_the_merge_base_is_a_lowest_common_ancestor_and_always_the_same(
         assert log.merge_base(*asked).id == expected[0]
 
 
-def every_base(commits: list[Commit], one: CommitId, other: CommitId) -> set[CommitId]:
-    """The bases of two commits, and those of several bases themselves."""
-    seq = {c.id: c.seq for c in commits}
+def every_base(
+    commits: list[Commit], one: CommitId, other: CommitId, levels: int = MAX_BASE_LEVELS
+) -> set[CommitId]:
+    """The bases of two commits, and those of any two of several bases themselves."""
     found = lowest_common(commits, one, other)
-    first, *others = sorted(found, key=lambda c: (seq[c], c), reverse=True)
-    return found.union(*(every_base(commits, first, each) for each in others))
+    pairs = combinations(found, 2) if levels > 1 else ()
+    return found.union(*(every_base(commits, *pair, levels - 1) for pair in pairs))
 
 
 @given(histories(length=16), st.integers(1, 4), st.data())

@@ -10,7 +10,6 @@ from omnigraph.engine.engine import Engine
 from omnigraph.merge.base import StoredBases
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import SideNames
-from omnigraph.merge.joining import latest_of
 from omnigraph.merge.merging import Merged
 from omnigraph.read.changes.locate import bytes_touched
 from omnigraph.store.commits import Commit, CommitKind
@@ -44,7 +43,7 @@ class MergeFiles:
     ) -> Merged | None:
         """What the changes from the bases to theirs do to ours; None if they fit in memory."""
         limits = self._engine.settings.load_limits
-        touched = sum(bytes_touched(base, theirs) for base in latest_of(bases))
+        touched = sum(bytes_touched(base, theirs) for base in bases.latest)
         if touched <= limits.max_merged_bytes:
             return None
         if self._engine.gate.is_read_only:

@@ -3,26 +3,27 @@
 Usually it is one commit. Where merges went both ways, or one branch went into both sides, there
 are several latest commits that both descend from, and none of them has all that both sides share:
 compared with a single one, what came by way of another would look new on each side, and a deletion
-of it would be undone. Such commits are merged into one base first, row by row (`joining`).
+of it would be undone. Such commits become one base first, row by row (`joining`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import starmap
 
 import pyarrow as pa
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
-from omnigraph.merge.joining import Bases, joint_rows, latest_of
+from omnigraph.merge.joining import Bases, JointRows, joint_rows, pairs_of
 from omnigraph.merge.schemas import edge_ids_at, left_out, lifted_changes, rows_as, unknown_to
 from omnigraph.read.changes.diff import changes_between, matched
 from omnigraph.read.changes.places import places_between
 from omnigraph.store.changes import Changes, RowChanges
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.history import CommitLog
+from omnigraph.store.history import MAX_BASE_LEVELS, CommitLog
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
@@ -44,6 +45,8 @@ class Since:
     """What a side changed since the bases, as the schema of the other side has it."""
 
     changes: Changes
+    disputed: Mapping[TableKey, pa.Array] = field(default_factory=dict)
+    """The ids of changed rows that several bases dispute."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Types and properties that this schema has no more, and how many rows had changed there."""
 
@@ -60,15 +63,12 @@ class _BasesOfCommits:
         return self._known.history.merge_bases(*self._heads)
 
     @cached_property
-    def first(self) -> Snapshot:
-        return self._known.snapshot(self._commits[0], is_alone=len(self._commits) == 1)
+    def latest(self) -> Sequence[Snapshot]:
+        is_alone = len(self._commits) == 1
+        return [self._known.snapshot(each, is_alone=is_alone) for each in self._commits]
 
-    @cached_property
-    def others(self) -> Sequence[tuple[Snapshot, StoredBases]]:
-        first, *others = self._commits
-        return [
-            (self._known.snapshot(each), self._known.bases(first.id, each.id)) for each in others
-        ]
+    def below(self, one: int, other: int) -> StoredBases:
+        return self._known.bases(self._commits[one].id, self._commits[other].id)
 
 
 class _Known:
@@ -102,7 +102,9 @@ class _Known:
 
 def base_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> Snapshot:
     """The merge base of two heads, the first of several; raises `CommitReclaimed`."""
-    return bases_of(store, ours, theirs).first
+    known = _Known(store, ours.commit.id, theirs.commit.id)
+    first, *others = known.history.merge_bases(ours.commit.id, theirs.commit.id)
+    return known.snapshot(first, is_alone=not others)
 
 
 def bases_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> StoredBases:
@@ -115,12 +117,12 @@ def bases_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> StoredBases
 def all_of(bases: StoredBases) -> list[Snapshot]:
     """The bases, and those of several bases themselves, and so on: each once, the latest first."""
     found: dict[CommitId, Snapshot] = {}
-    waiting, seen = [bases], set[int]()
-    for each in waiting:
-        if id(each) not in seen:
-            seen.add(id(each))
-            found |= {base.commit.id: base for base in latest_of(each)}
-            waiting += [below for _, below in each.others]
+    level, seen = [bases], set[int]()
+    for _ in range(MAX_BASE_LEVELS):
+        seen |= {id(each) for each in level}
+        found |= {base.commit.id: base for each in level for base in each.latest}
+        below = {id(b): b for each in level for b in starmap(each.below, pairs_of(each))}
+        level = [each for key, each in below.items() if key not in seen]
     return [*found.values()]
 
 
@@ -132,13 +134,13 @@ def base_rows(
     ours: Snapshot,
     theirs: pa.Table,
     unknown: Sequence[str],
-) -> pa.Table:
+) -> JointRows:
     """The rows of the base that have these ids, as our schema has them; of several bases, what they
     come to. `theirs` are the rows that theirs has, and `unknown` columns that it does not have."""
-    if not bases.others:
-        return rows_as(bases.first, entity, ids)
-    heads = [rows.drop_columns([*unknown]) for rows in (rows_as(ours, entity, ids), theirs)]
-    return joint_rows(bases, ids, lambda base, some: rows_as(base, entity, some), heads)
+    if len(bases.latest) == 1:
+        return JointRows(rows_as(bases.latest[0], entity, ids), ids.slice(0, 0))
+    mine, yours = (rows.drop_columns([*unknown]) for rows in (rows_as(ours, entity, ids), theirs))
+    return joint_rows(bases, ids, lambda base, some: rows_as(base, entity, some), (mine, yours))
 
 
 def edge_ids_at_bases(bases: StoredBases, edge: EdgeType, end: str, ids: pa.Array) -> Iterator[str]:
@@ -150,29 +152,31 @@ def edge_ids_at_bases(bases: StoredBases, edge: EdgeType, end: str, ids: pa.Arra
 def changes_since(bases: StoredBases, ours: Snapshot, theirs: Snapshot) -> Since:
     """What theirs changed since the bases, as our schema has it."""
     has_our_schema = theirs.schema_hash == ours.schema_hash
-    if not bases.others and bases.first.schema_hash == theirs.schema_hash:
-        changes = changes_between(bases.first, theirs)
+    first, *others = bases.latest
+    if not others and first.schema_hash == theirs.schema_hash:
+        changes = changes_between(first, theirs)
         if has_our_schema:
             return Since(changes)
         lost = left_out([changes], theirs.catalog, ours.catalog)
-        return Since(lifted_changes(changes, theirs.catalog, ours.catalog), lost)
-    tables, since_each = {}, [dict[TableKey, RowChanges]() for _ in latest_of(bases)]
+        return Since(lifted_changes(changes, theirs.catalog, ours.catalog), left_out=lost)
+    tables, disputed = dict[TableKey, RowChanges](), dict[TableKey, pa.Array]()
+    since_each = [dict[TableKey, RowChanges]() for _ in bases.latest]
     for was in theirs.catalog.entities:
         ids, entity = _may_have_changed(was, bases, theirs), ours.catalog.by_id.get(was.id)
         if len(ids) and not has_our_schema:
             after = rows_as(theirs, was, ids)
-            for base, since in zip(latest_of(bases), since_each, strict=True):
+            for base, since in zip(bases.latest, since_each, strict=True):
                 since[was.table_key] = matched(rows_as(base, was, ids), after)
         if len(ids) and entity is not None:
             after, unknown = rows_as(theirs, entity, ids), unknown_to(theirs, entity)
-            before = base_rows(bases, entity, ids, ours=ours, theirs=after, unknown=unknown)
-            if len(found := matched(before, after)):
-                tables[entity.table_key] = found
+            joint = base_rows(bases, entity, ids, ours=ours, theirs=after, unknown=unknown)
+            if len(found := matched(joint.rows, after)):
+                tables[entity.table_key], disputed[entity.table_key] = found, joint.disputed
     lost = left_out([*map(Changes, since_each)], theirs.catalog, ours.catalog)
-    return Since(Changes(tables), lost)
+    return Since(Changes(tables), disputed, lost)
 
 
 def _may_have_changed(entity: EntityType, bases: StoredBases, theirs: Snapshot) -> pa.Array:
     """The ids of the rows of a type that theirs may have changed since one base or another."""
-    ids = [places_between(base, theirs, entity).id for base in latest_of(bases)]
+    ids = [places_between(base, theirs, entity).id for base in bases.latest]
     return pa.concat_arrays(ids).unique()

@@ -21,7 +21,7 @@ from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
 from omnigraph.merge.schemas import rows_as, unknown_to, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
-from omnigraph.merge.three_way import Side, Sides, sides_of
+from omnigraph.merge.three_way import Sides, sides_of, unchanged
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.where.affected import rows_with_ids
 from omnigraph.store.arrow import table_schema
@@ -59,10 +59,12 @@ class Merging:
         theirs: Snapshot,
         changes: Changes,
         *,
+        disputed: Mapping[TableKey, pa.Array] | None = None,
         names: SideNames,
         sql: SqlSession,
     ) -> None:
-        """`changes` are those of theirs since the base."""
+        """`changes` are those of theirs since the base; `disputed` are ids of rows that several
+        bases dispute."""
         self._ours = ours
         self._theirs = theirs
         self._names = names
@@ -71,7 +73,8 @@ class Merging:
         self._tables: dict[TableKey, TableMerge] = {}
         for entity in ours.catalog.entities:
             if (rows := changes.tables.get(entity.table_key)) is not None:
-                sides = sides_of(rows, self._our_rows(entity, rows.id))
+                ours_now = self._our_rows(entity, rows.id)
+                sides = sides_of(rows, ours_now, (disputed or {}).get(entity.table_key))
                 self._tables[entity.table_key] = self._table(entity, sides)
 
     def finish(self, choices: Choices) -> Merged:
@@ -131,13 +134,11 @@ class Merging:
                 wanted.setdefault(pin.entity.table_key, (pin.entity, {}))[1][pin.id] = None
         for key, (entity, more) in wanted.items():
             ids = pa.array(list(more), pa.string())
-            ours, theirs = self._our_rows(entity, ids), rows_as(self._theirs, entity, ids)
+            ours = self._our_rows(entity, ids)
             if key not in self._tables:
                 none = matched(table_schema(entity).empty_table(), ours.slice(0, 0))
                 self._tables[key] = self._table(entity, sides_of(none, ours.slice(0, 0)))
-            mine = Side.of(ids, ours)
-            sides = Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs))
-            self._tables[key].add(sides)
+            self._tables[key].add(unchanged(ids, ours, rows_as(self._theirs, entity, ids)))
         return bool(wanted)
 
     # Rows ----------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ class TableMerge:
             _both(old.base, more.base),
             _both(old.ours, more.ours),
             _both(old.theirs, more.theirs),
+            np.concatenate([old.is_disputed, more.is_disputed]),
         )
         for kept in ("compared", "place"):
             self.__dict__.pop(kept, None)

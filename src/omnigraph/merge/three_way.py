@@ -13,6 +13,8 @@ ids may come in parts of any size, and in any order.
 | update | deleted it | `delete_vs_update` |
 | delete | updated it | `delete_vs_update` |
 
+Where several merge bases dispute a row, ours counts as changed.
+
 Theirs may have an earlier schema than ours, without some of the columns. It says nothing about
 those: where ours and theirs both have a row, all sides have in them what ours has (`with_ours_in`).
 """
@@ -30,7 +32,16 @@ from omnigraph.lang.schema.catalog import ID
 from omnigraph.read.changes.diff import unequal
 from omnigraph.store.changes import RowChanges
 
-__all__ = ["Compared", "Side", "Sides", "differ", "sides_of", "three_way", "with_ours_in"]
+__all__ = [
+    "Compared",
+    "Side",
+    "Sides",
+    "differ",
+    "sides_of",
+    "three_way",
+    "unchanged",
+    "with_ours_in",
+]
 
 
 @frozen(slots=False, eq=False)
@@ -58,20 +69,35 @@ class Sides:
     base: Side
     ours: Side
     theirs: Side
+    is_disputed: np.ndarray
+    """Rows that several merge bases dispute: ours counts as changed, whatever the base shows."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-def sides_of(theirs: RowChanges, ours: pa.Table) -> Sides:
-    """The sides of the rows that theirs changed; of ours, the rows with these ids will do."""
+def sides_of(theirs: RowChanges, ours: pa.Table, disputed: pa.Array | None = None) -> Sides:
+    """The sides of the rows that theirs changed; of ours, the rows with these ids will do.
+
+    `disputed` are ids of rows that several merge bases dispute.
+    """
     columns = ours.column_names
+    none = pa.array([], pa.string())
+    is_disputed = pc.is_in(theirs.id, value_set=none if disputed is None else disputed)
     return Sides(
         theirs.id,
         base=Side(_rows(theirs.before, columns), _is_there(theirs.before)),
         ours=Side.of(theirs.id, ours),
         theirs=Side(_rows(theirs.after, columns), _is_there(theirs.after)),
+        is_disputed=is_disputed.to_numpy(zero_copy_only=False),
     )
+
+
+def unchanged(ids: pa.Array, ours: pa.Table, theirs: pa.Table) -> Sides:
+    """The sides of rows that ours has not changed since the base."""
+    mine = Side.of(ids, ours)
+    nothing = np.zeros(len(ids), dtype=bool)
+    return Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs), is_disputed=nothing)
 
 
 def with_ours_in(sides: Sides, columns: Collection[str]) -> Sides:
@@ -128,7 +154,7 @@ def three_way(sides: Sides) -> Compared:
     }
     nothing = np.zeros(len(sides), dtype=bool)
     is_other = reduce(np.logical_or, differs.values(), nothing) | (ours.has != theirs.has)
-    is_changed = differ(base, ours)
+    is_changed = differ(base, ours) | sides.is_disputed
     in_conflict = is_other & is_changed
     both = ours.has & theirs.has
     return Compared(

@@ -13,7 +13,7 @@ from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.merge.base import StoredBases, bases_of, changes_since
 from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
-from omnigraph.merge.joining import PlainBases, latest_of
+from omnigraph.merge.joining import PlainBases
 from omnigraph.merge.merging import Merged, Merging, counted
 from omnigraph.merge.schemas import has_had_schema
 from omnigraph.read.changes.diff import changes_between
@@ -98,14 +98,21 @@ class _Bringing(Writer[MergeWork]):
 
     def _merged(self, bases: StoredBases, ours: Snapshot, theirs: Snapshot, called: str) -> Merged:
         history = self.store.history()
-        schemas = {theirs.schema_hash, *(base.schema_hash for base in latest_of(bases))}
+        schemas = {theirs.schema_hash, *(base.schema_hash for base in bases.latest)}
         if not all(has_had_schema(history, ours, schema) for schema in schemas):
             raise SchemasApart(source=self.source, target=self.branch, commit=theirs.commit.id)
         names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
         merged = self.in_files(bases, ours, theirs, names=names, choices=choices)
         if merged is None:
             since = changes_since(bases, ours, theirs)
-            merging = Merging(ours, theirs, since.changes, names=names, sql=self.sql)
+            merging = Merging(
+                ours,
+                theirs,
+                since.changes,
+                disputed=since.disputed,
+                names=names,
+                sql=self.sql,
+            )
             merged = replace(merging.finish(choices), left_out=since.left_out)
         if (merged.conflicts or merged.more_conflicts) and not self.tells_conflicts:
             raise MergeConflicts(
@@ -165,7 +172,7 @@ class MergeWriter(_Bringing):
     ) -> tuple[Mapping[TableKey, TableWork], Changes | None, Mapping[TableKey, EditCounts]]:
         """All that theirs changed, done to ours, which shows the rows of the base."""
         names, choices = SideNames(self.branch, self.source), choices_of(self.resolve)
-        merged = self.in_files(PlainBases(base), ours, self.theirs, names=names, choices=choices)
+        merged = self.in_files(PlainBases((base,)), ours, self.theirs, names=names, choices=choices)
         if merged is not None:
             assert not merged.conflicts, "ours has changed nothing that could stand against theirs"
             return merged.tables, None, merged.counts
@@ -216,7 +223,7 @@ class RevertWriter(_Bringing):
         base = self.store.snapshot_at(self.commit.id)
         theirs = self.store.snapshot_at(self.commit.parent)
         merged = self._merged(
-            PlainBases(base), snapshot, theirs, f"the commit before {self.commit.id}"
+            PlainBases((base,)), snapshot, theirs, f"the commit before {self.commit.id}"
         )
         is_nothing = not merged.tables and not merged.conflicts
         return MergeWork(

@@ -22,7 +22,11 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.store.commits import Commit
 from omnigraph.store.manifest import CommitRow
 
-__all__ = ["CommitLog", "Line", "Lines"]
+__all__ = ["MAX_BASE_LEVELS", "CommitLog", "Line", "Lines"]
+
+# Merge bases may have several merge bases themselves, and so on. A merge looks at so many levels,
+# and no cleanup removes the rows of any commit on them.
+MAX_BASE_LEVELS = 10
 
 
 class Line(Protocol):
@@ -170,14 +174,15 @@ class CommitLog:
         return self.merge_bases(one, other)[0]
 
     def all_bases(self, heads: Iterable[CommitId]) -> frozenset[CommitId]:
-        """The bases of all pairs of heads; where a pair has several, the bases of those too."""
+        """The bases of all pairs of heads; where a pair has several, those of any two of them too,
+        as many levels as a merge looks at."""
         found, pairs = set[CommitId](), {*combinations(heads, 2)}
         seen = set[tuple[CommitId, CommitId]]()
-        while pairs:
-            seen.add(pair := pairs.pop())
-            first, *others = (commit.id for commit in self.merge_bases(*pair))
-            pairs |= {(first, other) for other in others} - seen
-            found |= {first, *others}
+        for _ in range(MAX_BASE_LEVELS):
+            bases = [[base.id for base in self.merge_bases(*pair)] for pair in pairs]
+            seen |= pairs
+            found |= {base for each in bases for base in each}
+            pairs = {pair for each in bases for pair in combinations(each, 2)} - seen
         return frozenset(found)
 
     def bases_from(

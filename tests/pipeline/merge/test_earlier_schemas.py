@@ -145,7 +145,9 @@ def test_a_rule_that_came_between_two_tries_is_minded(tmp_path: Path) -> None:
     for schema in (SCHEMA, SCHEMA.replace("@unique(phone)", "@unique(phone)  @range(age, 0..5)")):
         graph.schema_apply(schema)
         ours, names = store.snapshot(), SideNames(ours="main", theirs="before")
-        merged = large.merge(PlainBases(base), ours, theirs, names=names, choices=choices_of(None))
+        merged = large.merge(
+            PlainBases((base,)), ours, theirs, names=names, choices=choices_of(None)
+        )
         found.append([conflict.entity_id for conflict in merged.conflicts])
     area.close(Ending.NOTHING)
     assert found == [[], ["old"]]

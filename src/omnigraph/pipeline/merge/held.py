@@ -19,7 +19,7 @@ from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
 from omnigraph.merge.schemas import edge_ids_at, rows_as, unknown_to, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
-from omnigraph.merge.three_way import Side, Sides, sides_of
+from omnigraph.merge.three_way import Sides, sides_of, unchanged
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.where.affected import rows_with_ids
 from omnigraph.store.arrow import table_schema
@@ -74,12 +74,12 @@ class HeldRows:
             return
         after = rows_as(self._theirs, entity, wanted)
         unknown = unknown_to(self._theirs, entity)
-        before = base_rows(
+        joint = base_rows(
             self._bases, entity, wanted, ours=self._ours, theirs=after, unknown=unknown
         )
-        changes = matched(before, after)
+        changes = matched(joint.rows, after)
         if len(changes):
-            three = sides_of(changes, self._our_rows(entity, changes.id))
+            three = sides_of(changes, self._our_rows(entity, changes.id), joint.disputed)
             self._add(entity, three)
             if self._take is not None:
                 table = self._table(entity, three)
@@ -145,8 +145,7 @@ class HeldRows:
         """Take up a row that theirs did not change, and that is to become theirs all the same."""
         ids = pa.array([id_], pa.string())
         ours, theirs = self._our_rows(entity, ids), rows_as(self._theirs, entity, ids)
-        mine = Side.of(ids, ours)
-        self._add(entity, Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs)))
+        self._add(entity, unchanged(ids, ours, theirs))
 
     def _add(self, entity: EntityType, sides: Sides) -> None:
         if (table := self._tables.get(entity.table_key)) is None:

@@ -13,7 +13,6 @@ from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.merge.base import StoredBases
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import Found, SideNames
-from omnigraph.merge.joining import latest_of
 from omnigraph.merge.merging import Merged, told_once
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.sets_in_files import RowsInFiles
@@ -109,7 +108,7 @@ class LargeMerge:
             # With the schema: a rule may be new where no version is. The latest bases decide about
             # those below. With the choices: a merge is also prepared without any, to see what they
             # are about.
-            before = tuple(base.commit.id for base in latest_of(bases))
+            before = tuple(base.commit.id for base in bases.latest)
             sides = (before, ours.tables[key].ref, after, ours.schema_hash, choices.of_all, chosen)
             if sides not in self._done:
                 self._done[sides] = match_table(

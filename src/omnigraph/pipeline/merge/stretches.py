@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from omnigraph.base.conflicts import Take
 from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
-from omnigraph.merge.joining import PlainBases, joint_rows, latest_of
+from omnigraph.merge.joining import PlainBases, joint_rows
 from omnigraph.merge.schemas import checked_rows, left_out_of_rows
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import sides_of
@@ -67,7 +67,7 @@ number of the version. A row that no version has comes once, with nulls; only ou
 
 NOWHERE: NDArray[np.uint64] = np.empty(0, np.uint64)
 NO_IDS = pa.array([], pa.string())
-NO_BASE: PlainBases[int] = PlainBases(OURS)
+NO_BASE: PlainBases[int] = PlainBases((OURS,))
 
 
 @frozen(slots=False)
@@ -152,8 +152,8 @@ def merge_stretch(job: MergeJob, number: int, matches: pa.Table | None) -> Part:
         return part_of(job, RowEdits(_not_held(job, theirs)), _nowhere(), number=number)
     rows = _RowsOfVersions(job, _that_may_matter(job, number, matches))
     ours, there = rows.ours
-    changes, left_out = _changes(job, rows, theirs)
-    table = TableMerge(job.entity, sides_of(changes, ours), unknown=job.unknown)
+    changes, disputed, left_out = _changes(job, rows, theirs)
+    table = TableMerge(job.entity, sides_of(changes, ours, disputed), unknown=job.unknown)
     unsettled = table.sides.ids.filter(pa.array(table.is_unsettled))
     if job.take is not None:
         for id_ in unsettled.to_pylist():
@@ -184,17 +184,18 @@ def _that_may_matter(job: MergeJob, number: int, matches: pa.Table | None) -> pa
 
 def _changes(
     job: MergeJob, rows: "_RowsOfVersions", theirs: pa.Table
-) -> tuple[RowChanges, Mapping[str, int]]:
-    """What theirs changed as our schema has it, and what that schema has no place for."""
+) -> tuple[RowChanges, pa.Array, Mapping[str, int]]:
+    """What theirs changed as our schema has it, the ids of rows that the bases dispute, and what
+    that schema has no place for."""
     left_out: Mapping[str, int] = {}
     if job.rules is not None:
         left_out = left_out_of_rows(rows.changes_since(theirs), job.was, job.entity)
     after = lifted(_not_held(job, theirs), job.was, job.entity)
-    ids = [each[ID].combine_chunks() for each in (after, *map(rows.of, latest_of(job.bases)))]
+    ids = [each[ID].combine_chunks() for each in (after, *map(rows.of, job.bases.latest))]
     known = pa.concat_arrays(ids).unique()
-    heads = [side.drop_columns(list(job.unknown)) for side in (rows.ours[0], after)]
-    before = joint_rows(job.bases, known, rows.among, heads)
-    return matched(before, after), left_out
+    ours, theirs = (side.drop_columns(list(job.unknown)) for side in (rows.ours[0], after))
+    joint = joint_rows(job.bases, known, rows.among, (ours, theirs))
+    return matched(joint.rows, after), joint.disputed, left_out
 
 
 class _RowsOfVersions:
@@ -228,7 +229,7 @@ class _RowsOfVersions:
 
     def changes_since(self, theirs: pa.Table) -> list[RowChanges]:
         """What theirs changed since each of the latest bases, in the schema of theirs."""
-        bases = latest_of(self._job.bases)
+        bases = self._job.bases.latest
         return [matched(self._as(self._job.was, base), theirs) for base in bases]
 
     def _as(self, entity: EntityType, number: int) -> pa.Table:

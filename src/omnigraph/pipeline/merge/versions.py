@@ -11,7 +11,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.merge.base import StoredBases
-from omnigraph.merge.joining import PlainBases, latest_of
+from omnigraph.merge.joining import PlainBases, pairs_of
 from omnigraph.read.changes.locate import (
     Stretch,
     stretches_beside,
@@ -19,6 +19,7 @@ from omnigraph.read.changes.locate import (
     stretches_of,
 )
 from omnigraph.store.datasets import Dataset, DatasetRef
+from omnigraph.store.history import MAX_BASE_LEVELS
 from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 
@@ -56,7 +57,7 @@ class BaseVersions:
 
 def refs_of(bases: StoredBases, entity: EntityType) -> list[DatasetRef | None]:
     """The version of a table on each of the latest bases; None: it does not have the type."""
-    return [_ref(base, entity) for base in latest_of(bases)]
+    return [_ref(base, entity) for base in bases.latest]
 
 
 def base_versions(
@@ -72,9 +73,9 @@ def base_versions(
     A stretch of theirs has so many rows that they take about `limit_bytes` on all sides together.
     Of other stretches only ids are read.
     """
-    found = _Numbering(entity, bases.first.root, limit_ids)
+    found = _Numbering(entity, bases.latest[0].root, limit_ids)
     plain = found.plain(bases)
-    sides = [(found.number(base), found.dataset(base)) for base in latest_of(bases)]
+    sides = [(found.number(base), found.dataset(base)) for base in bases.latest]
     datasets = [dataset for _, dataset in sides]
     row_bytes = max(side.row_bytes for side in (theirs, *datasets) if side is not None)
     sides_of_row = 2 + len(found.versions)
@@ -100,7 +101,6 @@ class _Numbering:
         self._entity = entity
         self._limit_ids = limit_ids
         self._numbers: dict[CommitId, int] = {}
-        self._plain: dict[int, PlainBases[int]] = {}
 
     def number(self, base: Snapshot) -> int:
         if base.commit.id not in self._numbers:
@@ -117,24 +117,29 @@ class _Numbering:
         self.known |= {(number, stretch): None for stretch in stretches}
 
     def plain(self, bases: StoredBases) -> PlainBases[int]:
-        """The numbers of bases. Of those below, the rows are added that a joint base asks for:
-        rows with ids that the bases above do not all have in one place."""
-        if id(bases) not in self._plain:
-            first, others = self.number(bases.first), list[tuple[int, PlainBases[int]]]()
-            if len({*refs_of(bases, self._entity)}) > 1:
-                there, above = self.dataset(bases.first), list[Dataset | None]()
-                for each, below in bases.others:
-                    above.append(self.dataset(each))
-                    changed = [] if there is None else self.beside(there, above)
-                    self._add_in_touch(below, there, changed)
-                    others.append((self.number(each), self.plain(below)))
-            self._plain[id(bases)] = PlainBases(first, tuple(others))
-        return self._plain[id(bases)]
+        """The numbers of the bases, and of those below that a joint base can ask for."""
+        between: dict[tuple[int, int], tuple[int, ...]] = {}
+        level = [bases]
+        for _ in range(MAX_BASE_LEVELS - 1):
+            below: list[StoredBases] = []
+            pairs = ((above, pair) for above in level for pair in pairs_of(above))
+            for above, (one, other) in pairs:
+                there, beside = above.latest[one], above.latest[other]
+                numbers = self.number(there), self.number(beside)
+                if numbers in between or _ref(there, self._entity) == _ref(beside, self._entity):
+                    continue
+                found = above.below(one, other)
+                self._add_rows_unlike(there, beside, found.latest)
+                between[numbers] = tuple(map(self.number, found.latest))
+                below.append(found)
+            level = below
+        return PlainBases(tuple(map(self.number, bases.latest)), between)
 
-    def _add_in_touch(
-        self, bases: StoredBases, there: Dataset | None, changed: Sequence[Stretch]
-    ) -> None:
-        for base in latest_of(bases):
+    def _add_rows_unlike(self, one: Snapshot, other: Snapshot, below: Sequence[Snapshot]) -> None:
+        """Add the rows of bases below with ids that the bases above do not have in one place."""
+        there = self.dataset(one)
+        changed = [] if there is None else self.beside(there, [self.dataset(other)])
+        for base in below:
             if (here := self.dataset(base)) is not None:
                 self.add(self.number(base), self.in_touch(here, there, changed))
 
