@@ -200,6 +200,20 @@ PAYMENTS_ASKED = {
     "triangles through a hub": """
         select count(*) from Transfer t join Transfer u on u.src = t.dst
         join Transfer v on v.src = u.dst and v.dst = t.src where t.src = $n""",
+    "equal in two values": f"""
+        select count(*) from Account a join Account b
+        on a.country = b.country and a.kind = b.kind and a.number < b.number
+        where a.number < {FEW} and b.number < {FEW}""",
+    "pairs in order": f"""
+        select count(*) from Account a join Account b on a.number < b.number
+        where a.number < {FEW} and b.number < {FEW}""",
+    "not the last of its kind": """
+        select count(*) from Account a
+        where exists (select 1 from Account b where b.kind = a.kind and b.number > a.number)""",
+    "largest of each receiver": """
+        select count(*) from (
+            select amount, max(amount) over (partition by dst) as most from Transfer
+        ) where amount = most""",
     "edges of 2,000": OF_FEW,
     "edges of 2,000 in order": f"{OF_FEW} order by t.amount, a.number, b.number, t.day",
     "edges of 2,000, Python": OF_FEW,

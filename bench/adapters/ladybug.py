@@ -217,6 +217,18 @@ PAYMENTS_ASKED = {
     "triangles through a hub": f"""
         match {ONE}-[t:Transfer]->(b:Account)-[u:Transfer]->(c:Account)-[v:Transfer]->(a)
         return count(*)""",
+    "equal in two values": f"""
+        match (a:Account), (b:Account) where a.country = b.country and a.kind = b.kind
+        and a.number < b.number and a.number < {FEW} and b.number < {FEW} return count(*)""",
+    "pairs in order": f"""
+        match (a:Account), (b:Account)
+        where a.number < b.number and a.number < {FEW} and b.number < {FEW} return count(*)""",
+    "not the last of its kind": """
+        match (b:Account) with b.kind as kind, max(b.number) as last
+        match (a:Account) where a.kind = kind and a.number < last return count(*)""",
+    "largest of each receiver": """
+        match (:Account)-[t:Transfer]->(b:Account) with b, max(t.amount) as most
+        match (:Account)-[t:Transfer]->(b) where t.amount = most return count(*)""",
     "edges of 2,000": OF_FEW,
     "edges of 2,000 in order": f"{OF_FEW} order by amount, source, target, day",
     "edges of 2,000, Python": OF_FEW,

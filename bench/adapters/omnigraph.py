@@ -254,6 +254,26 @@ PAYMENTS_ASKED = {
         match { $a $t:transfer $b  $b $u:transfer $a  $t.amount > $u.amount }
         return { count($t) as n }""",
     "triangles": "match { $a trusts $b  $b trusts $c  $c trusts $a } return { count($a) as n }",
+    "equal in two values": f"""
+        match {{
+            $a: Account  $b: Account  $a.country = $b.country  $a.kind = $b.kind
+            $a.number < $b.number  $a.number < {FEW}  $b.number < {FEW}
+        }}
+        return {{ count($a) as n }}""",
+    "pairs in order": f"""
+        match {{
+            $a: Account  $b: Account  $a.number < $b.number  $a.number < {FEW}  $b.number < {FEW}
+        }}
+        return {{ count($a) as n }}""",
+    "not the last of its kind": """
+        match {
+            $a: Account
+            exists { $b: Account  $b.kind = $a.kind  $b.number > $a.number }
+        }
+        return { count($a) as n }""",
+    "largest of each receiver": """
+        match { $a $t:transfer $b  not { $c $u:transfer $b  $u.amount > $t.amount } }
+        return { count($t) as n }""",
     "triangles through a hub": """
         match {
             $a: Account { number: $n }  $a $t:transfer $b  $b $u:transfer $c  $c $v:transfer $a

@@ -131,6 +131,12 @@ CYCLES = {
     "triangles": "cycles of three that trust each other",
     "triangles through a hub": "cycles of three transfers through the busiest account",
 }
+COMPARED = {
+    "equal in two values": "pairs of 2,000 accounts of one country and kind, each pair once",
+    "pairs in order": "pairs of 2,000 accounts, the smaller number first",
+    "not the last of its kind": "accounts for which one of the same kind has a greater number",
+    "largest of each receiver": "transfers to an account that got none with a greater amount",
+}
 LARGE = {
     "edges of 2,000": "every transfer of 2,000 accounts with both ends, as Arrow",
     "edges of 2,000 in order": "the same by amount, as Arrow",
@@ -148,7 +154,7 @@ SMALL = {
     "two hops": "whom those trust that an account trusts",
 }
 
-WARM = {**VALUES_OF_EDGES, **CYCLES, **LARGE, **FAR, **SMALL}
+WARM = {**VALUES_OF_EDGES, **CYCLES, **COMPARED, **LARGE, **FAR, **SMALL}
 
 STATES = {
     "": tuple(WARM),
