@@ -77,7 +77,7 @@ def answer(plan: ir.ReadQuery, snapshot: Snapshot, limits: ReadLimits) -> list[d
 
 
 def check(found: list[dict[str, Any]], expected: list[Row], query: RandomText) -> None:
-    """The same rows. Of an ordered answer that is cut, those with the first values."""
+    """The same rows. An ordered answer that is cut has the rows with the first values."""
     ours = [tuple(row[f"c{i}"] for i in range(len(query.shown))) for row in found]
     theirs = [tuple(e.id if (e := row[v]) else None for v in query.shown) for row in expected]
     if query.order is None:

@@ -228,7 +228,7 @@ def texts(draw: st.DrawFn) -> RandomText:
         clauses += [Declared(other, d.types[other]), *d.ties(d.choose(scope), other)]
         scope.append(other)
     walked = {v for c in clauses if isinstance(c, Walked) for v in (c.left, c.right)}
-    # What a traversal binds needs no declaration.
+    # A variable that a traversal binds needs no declaration.
     clauses += [
         Declared(v, d.types[v])
         for v in d.nodes(scope)

@@ -1,4 +1,4 @@
-"""A block for a part of the outer rows at a time, so that it never makes too many rows at once.
+"""Work out a block for a part of the outer rows at a time: it never makes too many rows together.
 
 All outer rows are tried together first. If that would make more rows than `max_block_bytes` allows,
 they are taken in as many batches as should do, and those of a batch that is still too large again.

@@ -1,10 +1,10 @@
 """Rows of two patterns whose values compare: equal ones, a range of values, or both.
 
-The values of both sides are told apart once. Of the rows that are looked up, those with equal
-values lie side by side, in the order of the value that the range is about, so the matches of a row
-are one stretch of them. The time depends on the rows of both sides and of the answer, never on
-their product, and where matches are only counted none is made. A test holds as it does in a filter:
-null matches nothing, and numbers of different types compare by value.
+The values of both sides are encoded once. The rows that are looked up are sorted by the equal
+values and then by the value that the range compares, so the matches of a row are one stretch of
+them. The time depends on the rows of both sides and of the answer, never on their product, and
+where matches are only counted none is made. A test holds as it does in a filter: null matches
+nothing, and numbers of different types compare by value.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def value_join(
 
 
 class _Sides(NamedTuple):
-    """A number for each row of both sides, the same where all equalities hold."""
+    """A number for each row of both sides; two rows have the same number if all equalities hold."""
 
     here: Ordinals
     there: Ordinals
