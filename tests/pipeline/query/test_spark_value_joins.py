@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.base.ids import TypeName
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.chain import operators
@@ -25,7 +26,7 @@ from tests.reference.small_graph import plain_graph, stored
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-GUESS = PlannerStatistics(rows=dict.fromkeys(("A", "B"), 40), distinct={})
+GUESS = PlannerStatistics(rows={TypeName("A"): 40, TypeName("B"): 40}, distinct={})
 BOTH: Clauses = (Declared("a", "A"), Declared("b", "B"))
 TESTS: list[Clauses] = [
     (Compared(("a", "n"), "=", ("b", "n")), Compared(("b", "m"), "=", ("a", "m"))),
