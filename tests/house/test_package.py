@@ -115,7 +115,7 @@ def run(environment: Path, *command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_wheel_alone_takes_the_first_steps(installed: Path) -> None:
-    ran = run(installed, str(ROOT / ".ci/first-steps"), "--engine local")
+    ran = run(installed, str(ROOT / ".ci/first-steps"))
     assert ran.returncode == 0, ran.stderr
 
 
