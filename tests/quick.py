@@ -49,6 +49,7 @@ SLOW = (
     "crash/test_kills.py",
     "crash/test_late_writers.py",
     "crash/test_moving.py",
+    "crash/test_power_cuts.py",
     "graph/test_many_writers.py",
     "graph/test_racing_histories.py",
     "house/test_matrices.py",
