@@ -77,6 +77,12 @@ class Watched:
         os.truncate(self._log, 0)
         self._before = {path: path.stat().st_ino for path in folder.rglob("*")}
 
+    def may_return(self) -> list[str]:
+        """Removed names that a power cut may bring back."""
+        durable = _Durable(self._before)
+        durable.replay(self._log.read_text().splitlines())
+        return sorted(str(path.relative_to(self._folder)) for path in durable.removed)
+
     def cut_power(self) -> list[str]:
         """Take away what a power cut may; gives what has lost its name or bytes."""
         durable = _Durable(self._before)
@@ -109,6 +115,7 @@ class _Durable:
         self._given: set[Path] = set()
         """Names whose directory was not synced since."""
         self._folders: set[Path] = set()
+        self.removed: set[Path] = set()
         self._reported: set[Path] = set()
         self._synced_folders: set[Path] = set()
 
@@ -140,6 +147,8 @@ class _Durable:
                 self._folders.add(path)
                 self._give(path)
             case "U":
+                if path in self._names:
+                    self.removed.add(path)
                 self._given.discard(path)
                 self._names.discard(path)
             case "S":
@@ -150,6 +159,7 @@ class _Durable:
                 self._sizes.pop(inode, None)
             case "D":
                 self._synced_folders.add(path)
+                self.removed = {name for name in self.removed if name.parent != path}
                 self._names |= {name for name in self._given if name.parent == path}
             case "d":
                 files = self._given - self._folders

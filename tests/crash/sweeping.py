@@ -20,6 +20,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.layout import MANIFEST
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import (
     MUTATIONS,
@@ -76,6 +77,8 @@ def fork_from_the_past(store: GraphStore) -> object:
 
 
 SIDE = BranchName("side")
+# Of branches: one whose reference returns is there again.
+REFERENCES = f"{MANIFEST}/_refs/branches/"
 ZOES_EDGE = '["zoe","ada"]'
 CHORES = {
     "a branch": Chore(lambda store: create_branch(store, SIDE), has_branch(SIDE)),
@@ -186,6 +189,9 @@ class Sweep:
                 store = self._store()
                 recover_all(store)
                 welcome(store, self._scenario.branch)
+            returning = [name for name in watched.may_return() if name.startswith(REFERENCES)]
+            if is_acknowledged and self._chore is not None and returning:
+                self.report.lost.append(f"{where}: {returning} may return")
             lost = watched.cut_power()
             where = f"{where} (the cut took {', '.join(lost) or 'nothing'})"
             self._look(where, is_acknowledged=is_acknowledged, has_successor=has_successor)

@@ -150,6 +150,9 @@ class BucketObjects:
     def sync(self, names: Iterable[str]) -> None:
         """Nothing to do: what a bucket has acknowledged, it keeps."""
 
+    def sync_removal(self, name: str) -> None:
+        """Nothing to do, as above."""
+
     def _failures(self, doing: str, name: str) -> AbstractContextManager[None]:
         return _failures(self._bucket, doing, name)
 

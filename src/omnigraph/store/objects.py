@@ -78,6 +78,10 @@ class Objects(Protocol):
         """Make objects that someone else wrote survive a power cut."""
         ...
 
+    def sync_removal(self, name: str) -> None:
+        """Make sure that an object that was removed is not there again after a power cut."""
+        ...
+
 
 class SwappableObjects(Objects, Protocol):
     """Objects that know each of their states by a tag."""
@@ -181,6 +185,9 @@ class DiskObjects:
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)
+
+    def sync_removal(self, name: str) -> None:
+        self._disk.sync_name(self._root / name)
 
     def _told(self, name: str) -> str:
         """What messages call an object: their graph is named beside it."""

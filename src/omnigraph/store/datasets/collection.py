@@ -272,11 +272,12 @@ class Datasets:
             return {name: fork["parent_branch"] for name, fork in handle.branches.list().items()}
 
     def delete_fork(self, path: str, name: str) -> None:
-        """Remove a fork. It is gone at once; a crash may leave files of it that nothing names."""
+        """Remove a fork, for good. A crash may leave files of it that nothing names."""
         self._references.drop_torn(path)
         handle = self.open_newest(path, None)._handle
         with failures("delete", f"{name} of {path}"):
             handle.branches.delete(name)
+        self._objects.sync_removal(reference_of(path, name))
         self._landed.forget((path, name))
 
     def has_fork(self, path: str, name: str) -> bool:
