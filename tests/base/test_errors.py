@@ -124,6 +124,7 @@ def test_the_tree_in_the_docstring_names_every_code() -> None:
         (errors.DependencyMissing("Java 17", "install it"), "dependency_missing", 1, 501),
         (errors.PreconditionFailed, "precondition_failed", 4, 412),
         (errors.Unauthorized, "unauthorized", 1, 401),
+        (errors.SparkNotAllowed, "spark_not_allowed", 1, 403),
         (errors.PageNotAllowed, "page_not_allowed", 1, 403),
         (errors.BlobChanged, "blob_changed", 4, 412),
         (errors.RequestsTooMany, "too_many_requests", 1, 429),

@@ -90,7 +90,13 @@ def _where(engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, 
     def measured() -> WorkSize:
         return WorkSize(_bytes_needed(engine, view, edges), _budget(engine, request).memory_bytes)
 
-    return choose_runner(engine.settings, measured, asked=asked, session=request.spark).engine
+    return choose_runner(
+        engine.settings,
+        measured,
+        asked=asked,
+        session=request.spark,
+        may_start_spark=engine.gate.allows_spark(request.actor),
+    ).engine
 
 
 def _bytes_needed(engine: Engine, view: View, edges: tuple[EdgeType, ...]) -> int:
@@ -108,7 +114,7 @@ def _on_spark(
     from omnigraph.pipeline.analytics.run import run as run_on_spark
 
     found = run_on_spark(
-        engine.spark.session(request.spark),
+        engine.spark_for(request.actor, request.spark),
         view,
         edges,
         request.algorithm,

@@ -58,6 +58,7 @@ def choose_runner(
     asked: LoadEngine | None = None,
     session: Any = None,
     load: Literal["files", "rows"] | None = None,
+    may_start_spark: bool = True,
 ) -> RunnerChoice:
     """Who does the work. Its size is `measured` only if the answer depends on it.
 
@@ -66,7 +67,8 @@ def choose_runner(
 
     Files are loaded by the Spark that is configured, whatever their size: the files may be where
     only its workers can read them. A load that is too large for this process is refused where Spark
-    is not installed. Other work is then done in this process, more slowly.
+    is not installed. Other work is then done in this process, more slowly. So is work
+    that names no engine if the caller may not start Spark.
     """
     if session is not None and asked != "local":
         return RunnerChoice("spark", "a Spark session, or a frame of one, came with the call")
@@ -78,6 +80,8 @@ def choose_runner(
     if place is None and not (work := measured()).is_large:
         return RunnerChoice("local", work.claim)
     reason = work.claim if place is None else f"{place} is configured"
+    if not may_start_spark:
+        return RunnerChoice("local", "the caller may not start Spark")
     if find_spec("pyspark") is not None:
         return RunnerChoice("spark", reason)
     if load is not None:

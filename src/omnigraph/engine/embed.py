@@ -138,10 +138,11 @@ class EmbedWriter(Writer[EmbedWork]):
             lambda: WorkSize(rows, MAX_LOCAL_ROWS, "rows"),
             asked=request.engine,
             session=request.spark,
+            may_start_spark=self._engine.gate.allows_spark(request.actor),
         )
         if choice.engine == "local":
             return InProcess()
-        return self._engine.spark.session(request.spark)
+        return self._engine.spark_for(request.actor, request.spark)
 
 
 def _key(table: TableTarget) -> TableKey:

@@ -9,7 +9,7 @@ clock still or let a write die: `Graph(Engine.open(uri, clock=…, faults=…))`
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from omnigraph.base.choices import DurabilityName, check_choice
 from omnigraph.base.clock import Clock, SystemClock
@@ -32,6 +32,9 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.spark.session import Spark
 
 __all__ = ["Engine"]
 
@@ -185,6 +188,19 @@ class Engine:
         """The same engine, with the same caches, that asks this policy from now on."""
         guard = Guard.over(as_policy(policy), self.store.snapshot())
         return replace(self, gate=replace(self.gate, guard=guard))
+
+    def without_spark(self) -> "Engine":
+        """The same engine, with the same caches, on which no caller may start Spark."""
+        return replace(self, gate=replace(self.gate, may_run_spark=False))
+
+    def spark_for(self, actor: str | None, given: Any = None) -> "Spark":
+        """The session that is given, or the engine's own, which is started if it is not running.
+
+        Raises a `DeniedError` if the actor may not start Spark.
+        """
+        if given is None:
+            self.gate.allow_spark(actor)
+        return self.spark.session(given)
 
     def close(self) -> None:
         self.spark.close()

@@ -102,9 +102,10 @@ def _runner(engine: Engine, request: Export, view: View, entities: Sequence[Enti
         lambda: WorkSize(size, MAX_LOCAL_BYTES),
         asked=request.engine,
         session=request.spark,
+        may_start_spark=engine.gate.allows_spark(request.actor),
     )
     if choice.engine == "spark":
-        return engine.spark.session(request.spark)
+        return engine.spark_for(request.actor, request.spark)
     from omnigraph.pipeline.local import InProcess
 
     return InProcess()

@@ -8,7 +8,7 @@ decides who may do a thing, or see a row. With a policy and no actor the answer 
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
-from omnigraph.base.errors import CommitMissing, PolicyDenied, ReadOnly
+from omnigraph.base.errors import CommitMissing, PolicyDenied, ReadOnly, SparkNotAllowed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.guard import Guard, Writable
@@ -17,9 +17,11 @@ from omnigraph.read.scope import Scope
 from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["SHOWS_MORE", "Action", "Asked", "Gate", "Where"]
+__all__ = ["RUN_SPARK", "SHOWS_MORE", "Action", "Asked", "Gate", "Where"]
 
 
+RUN_SPARK = "run_spark"
+"""The right to start Spark, whatever for. It is asked of main: Spark belongs to no branch."""
 NOT_ALL = "it is for those who see everything"
 SHOWS_MORE = "it would show rows that are hidden where they come from"
 
@@ -68,6 +70,8 @@ class Gate:
     is_read_only: bool = False
     guard: Guard | None = None
     """None: there is no policy, and everybody may do and see everything."""
+    may_run_spark: bool = True
+    """False: no caller may start Spark."""
 
     def allow(self, request: Asked) -> None:
         """Return if the request may be carried out, and raise a `DeniedError` otherwise."""
@@ -75,6 +79,19 @@ class Gate:
             raise ReadOnly(self.uri)
         if self.guard is not None and (where := request.where) is not None:
             self.guard.allow(request.actor, request.action, *where)
+
+    def allow_spark(self, actor: str | None) -> None:
+        """Return if the actor may start Spark, and raise a `DeniedError` otherwise."""
+        if not self.may_run_spark:
+            raise SparkNotAllowed
+        if self.guard is not None:
+            self.guard.allow(actor, RUN_SPARK, MAIN)
+
+    def allows_spark(self, actor: str | None) -> bool:
+        """True if the actor may start Spark."""
+        return self.may_run_spark and (
+            self.guard is None or self.guard.allows(actor, RUN_SPARK, MAIN)
+        )
 
     def allow_on(self, request: Asked, branch: BranchName) -> None:
         """Return if the request may be carried out on this branch, which was found by a commit."""

@@ -18,7 +18,7 @@ def index_jobs(engine: Engine) -> IndexJobs:
         from omnigraph.pipeline.local import InProcess
         from omnigraph.pipeline.segments import segment_job
 
-        runner = engine.spark.session() if takes_spark(engine, dataset) else InProcess()
+        runner = engine.spark_for(engine.actor) if takes_spark(engine, dataset) else InProcess()
         return segment_job(runner, max_task_bytes=limits.max_index_task_bytes)
 
     return job
@@ -30,4 +30,6 @@ def takes_spark(engine: Engine, dataset: Dataset) -> bool:
     if size <= limits.max_index_task_bytes:
         return False
     work = WorkSize(size, limits.max_local_index_bytes)
-    return choose_runner(engine.settings, lambda: work).engine == "spark"
+    may_start = engine.gate.allows_spark(engine.actor)
+    choice = choose_runner(engine.settings, lambda: work, may_start_spark=may_start)
+    return choice.engine == "spark"

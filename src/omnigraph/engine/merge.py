@@ -60,7 +60,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
     refusals.append(refusal_of(request, lambda: _require_no_wider_sight(engine, request, theirs)))
     made_for = choices_of(request.resolve).made_for
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or merge_message(source))
-    files = MergeFiles(engine, target)
+    files = MergeFiles(engine, target, request.actor)
     writer = MergeWriter(
         store=store,
         sql=engine.sql,
@@ -106,7 +106,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         )
     message = request.message or revert_message(commit, branch)
     note = CommitNote(CommitKind.REVERT, request.actor, message)
-    files = MergeFiles(engine, branch)
+    files = MergeFiles(engine, branch, request.actor)
     writer = RevertWriter(
         store=store,
         sql=engine.sql,

@@ -27,8 +27,9 @@ __all__ = ["MergeFiles"]
 class MergeFiles:
     """Merges by tasks above a bound, and owns the files that these write (`MergeInFiles`)."""
 
-    def __init__(self, engine: Engine, branch: BranchName) -> None:
+    def __init__(self, engine: Engine, branch: BranchName, actor: str | None) -> None:
         self._engine = engine
+        self._actor = actor
         self._files = CommitFiles(engine.store, branch, CommitKind.MERGE, CommitKind.REVERT)
         self._large: LargeMerge | None = None
 
@@ -66,9 +67,11 @@ class MergeFiles:
 
         settings = self._engine.settings
         work = WorkSize(touched_bytes, settings.load_limits.max_local_merge_bytes)
-        if choose_runner(settings, lambda: work).engine == "local":
+        may_start = self._engine.gate.allows_spark(self._actor)
+        choice = choose_runner(settings, lambda: work, may_start_spark=may_start)
+        if choice.engine == "local":
             return InProcess(settings.load_limits)
-        return self._engine.spark.session()
+        return self._engine.spark_for(self._actor)
 
     def end(self, work: Work, commit: Commit | None) -> None:
         """The merge is over: files that its commit does not name go. None: there is no commit."""

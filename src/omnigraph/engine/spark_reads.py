@@ -36,7 +36,7 @@ def frame_of_type(engine: Engine, request: SparkTable) -> Any:
     with view_for(engine, request) as view:
         entity = _entity(view, request.type_name)
         where = _where(view, entity, request.tests)
-        spark = engine.spark.session(request.spark)
+        spark = engine.spark_for(request.actor, request.spark)
         # Nothing of Spark is imported before it is known to be there.
         from omnigraph.pipeline.frames.frames import type_frame
 
@@ -66,7 +66,7 @@ def query_on_spark(engine: Engine, request: SparkAsk) -> QueryResult:
         from omnigraph.pipeline.query.answer import rows_of
 
         rows = rows_of(
-            engine.spark.session(request.spark),
+            engine.spark_for(request.actor, request.spark),
             answer,
             doing=f"the query {query.name}",
             check=check,
@@ -100,7 +100,7 @@ def _query_frame(
     parameters = bind_parameters(query, request.params)
     # Before a session is begun, which takes seconds.
     refuse(query.plan)
-    spark = engine.spark.session(request.spark)
+    spark = engine.spark_for(request.actor, request.spark)
     from omnigraph.pipeline.query.lower import query_frame
 
     now_ms = engine.store.clock.now_ms()

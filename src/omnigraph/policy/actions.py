@@ -27,7 +27,9 @@ ACTIONS: Mapping[str, ScopeKind | None] = MappingProxyType(
         "branch_merge": ScopeKind.TARGET,
         "invoke_query": None,
         "admin": None,
+        "run_spark": None,
         "graph_list": None,
+        "metrics": None,
     }
 )
 """Each action, and the scope that a rule about it can have."""
@@ -35,5 +37,5 @@ ACTIONS: Mapping[str, ScopeKind | None] = MappingProxyType(
 ROW_ACTIONS = ("read", "export", "change", "branch_merge")
 """Those that a rule can allow or deny row by row."""
 
-SERVER_ACTIONS = ("graph_list",)
+SERVER_ACTIONS = ("graph_list", "metrics")
 """Those that are asked of the server, and not of a graph."""

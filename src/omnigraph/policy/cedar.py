@@ -155,6 +155,28 @@ class Policies:
         is_allowed = answer.decision is cedarpy.Decision.Allow and not errors
         return Outcome(is_allowed, tuple(answer.diagnostics.reasons), errors)
 
+    def may_allow(
+        self,
+        principal: tuple[str, str],
+        action: tuple[str, str],
+        resource: tuple[str, str],
+        entities: Entities,
+    ) -> bool:
+        """False if the answer is no whatever the request's context says, such as its branch."""
+        import cedarpy
+
+        request = {
+            "principal": _written(principal),
+            "action": _written(action),
+            "resource": _written(resource),
+            "context": None,
+        }
+        try:
+            answer = cedarpy.is_authorized_partial(request, self._handle, entities.handle)
+        except ValueError as error:
+            raise CedarRefused(_plainly(str(error))) from error
+        return answer.decision is not cedarpy.Decision.Deny
+
     def residuals(self, asked: Asked, entities: Entities) -> Mapping[str, Json]:
         """What is left of each policy when the actor and the request are known and the row is not.
 

@@ -28,7 +28,13 @@ from omnigraph.lang.plan.conditions import (
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.policy.actions import ACTIONS, ROW_ACTIONS, SERVER_ACTIONS, ScopeKind
 from omnigraph.policy.bundle import Bundle, Effect
-from omnigraph.policy.cedar import Asked, CedarRefused, Entities, Json, Outcome
+from omnigraph.policy.cedar import (
+    Asked,
+    CedarRefused,
+    Entities,
+    Json,
+    Outcome,
+)
 from omnigraph.policy.cedar_schema import ACTION, ACTOR, GRAPH, ROOT, SERVER
 from omnigraph.policy.entities import actor_entities
 from omnigraph.policy.expressions import FALSE, Expression, Fails, expression_of
@@ -133,6 +139,7 @@ class FittedPolicy:
         self._fit = fit
         self._actors: Recent[str, Entities] = Recent(MAX_ACTORS)
         self._decisions: Recent[tuple[str | None, ...], Decision] = Recent(MAX_DECISIONS)
+        self._possible: Recent[tuple[str, str], bool] = Recent(MAX_DECISIONS)
         self._sights: Recent[tuple[str | None, ...], Sight] = Recent(MAX_SIGHTS)
 
     def decide(
@@ -160,6 +167,24 @@ class FittedPolicy:
             )
             self._decisions.put(key, known)
         return known
+
+    def may_ever(self, *, actor: str | None, action: str) -> bool:
+        """False if the policy denies this to the actor on every branch and for every row."""
+        if not actor:
+            return False
+        known = self._possible.get((actor, action))
+        if known is None:
+            known = self._may_ever(actor, action)
+            self._possible.put((actor, action), known)
+        return known
+
+    def _may_ever(self, actor: str, action: str) -> bool:
+        resource = (SERVER if action in SERVER_ACTIONS else GRAPH, ROOT)
+        who, what = (ACTOR, actor), (ACTION, action)
+        try:
+            return self._fit.policies.may_allow(who, what, resource, self._entities(actor))
+        except CedarRefused:
+            return False
 
     def sight(
         self,

@@ -80,7 +80,7 @@ def names(world: World, actor: str, **more: Any) -> list[str]:
         ("ada", "POST", f"{G}/query", {"query": PEOPLE}, 200),
         ("eve", "POST", f"{G}/query", {"query": PEOPLE}, 403),
         ("eve", "GET", f"{G}/schema", None, 403),
-        ("eve", "GET", "/metrics", None, 200),
+        ("eve", "GET", "/metrics", None, 403),
         ("ada", "POST", f"{G}/mutate", {"query": ADD, "params": {"name": "x"}}, 403),
         ("ada", "POST", f"{G}/load", {"data": '{"type": "Note", "data": {"text": "x"}}'}, 403),
         ("ada", "POST", f"{G}/export", {"type_names": ["Note"]}, 200),

@@ -103,7 +103,7 @@ def serve_here(
 ) -> World:
     served = ServedGraph("people", graph, guarded or graph, queries or StoredQueries())
     app = App(
-        serving or Serving(Registry({"people": served}), access or Open()),
+        serving or Serving(Registry({"people": served}), access or Open(may_run_spark=True)),
         limits or ServerLimits(),
         spool=Spool.open(spool or Path(tempfile.mkdtemp(dir=Path(graph.uri).parent))),
         places=Places.named(load_from),

@@ -13,7 +13,7 @@
     │                                   wrong_usage not_on_spark worker_version cluster_invalid
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
-    │                                   page_not_allowed
+    │                                   page_not_allowed spark_not_allowed
     │                                   approval_needed policy_needs_tokens
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
@@ -139,6 +139,7 @@ from omnigraph.base.errors.policy import (
     PolicyDenied,
     PolicyInTheWay,
     PolicyInvalid,
+    SparkNotAllowed,
 )
 from omnigraph.base.errors.remote import (
     AnswerUnreadable,
@@ -287,6 +288,7 @@ __all__ = [
     "ServerUnreachable",
     "SourceInvalid",
     "SparkFailed",
+    "SparkNotAllowed",
     "SpoolFull",
     "StagedLoadMissing",
     "StorageError",

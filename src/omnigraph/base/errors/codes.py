@@ -120,6 +120,7 @@ ERROR_CODES: Final[dict[str, str]] = {
         "A browser sent a request on behalf of a page of another site to a server that asks for "
         "no token."
     ),
+    "spark_not_allowed": "A server was asked for work on Spark, and lets no caller start it.",
     "file_not_allowed": (
         "A load job names a file outside the places that the server loads from; whether it is "
         "there is not told."

@@ -7,7 +7,7 @@ from omnigraph.base.errors.findings import FilesInvalid
 from omnigraph.base.errors.tree import ConflictError, DeniedError
 from omnigraph.base.words import clipped
 
-__all__ = ["PolicyDenied", "PolicyInTheWay", "PolicyInvalid"]
+__all__ = ["PolicyDenied", "PolicyInTheWay", "PolicyInvalid", "SparkNotAllowed"]
 
 
 @dataclass(eq=False)
@@ -44,6 +44,23 @@ class PolicyDenied(DeniedError):
         if self.actor is None:
             return "name an actor: actor= in Python, --as on the command line"
         return "ask the owner of the policy; omnigraph policy explain shows its rules to them"
+
+
+@dataclass(eq=False)
+class SparkNotAllowed(DeniedError):
+    """Work on Spark was asked of a server where no caller may start Spark."""
+
+    code: ClassVar[str] = "spark_not_allowed"
+
+    def __str__(self) -> str:
+        return "this server starts no Spark session for its callers"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "leave out the engine, or use engine local; the server allows Spark with --allow-spark "
+            "if it needs no tokens, else with a policy that gives the right run_spark"
+        )
 
 
 @dataclass(eq=False)

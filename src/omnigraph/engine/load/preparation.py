@@ -312,11 +312,12 @@ class Preparation(Writer[Work]):
             asked=self._request.engine,
             session=self._request.spark,
             load="rows" if planned.came_with_call else "files",
+            may_start_spark=self._engine.gate.allows_spark(self._request.actor),
         )
         self._engine_reason = choice.reason
         if choice.engine == "local":
             return InProcess()
-        return self._engine.spark.session(self._request.spark)
+        return self._engine.spark_for(self._request.actor, self._request.spark)
 
     def _permit(self, snapshot: Snapshot) -> Permit:
         """What may be written; a rehearsal may have found the branch that the load's is made of."""

@@ -62,6 +62,10 @@ def serve(
     unauthenticated: Annotated[
         bool, typer.Option("--unauthenticated", help="Serve anyone, without tokens.")
     ] = False,
+    allow_spark: Annotated[
+        bool,
+        typer.Option("--allow-spark", help="Let anyone start Spark; goes with --unauthenticated."),
+    ] = False,
     allowed_hosts: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +144,10 @@ def serve(
     place = _place(store, cluster, {"--graph": graph, "--policy": policy, "--queries": queries})
     if cluster is None and (require_all_graphs or watch_s is not None):
         raise typer.BadParameter("--require-all-graphs and --watch-s go with --cluster")
+    if allow_spark and not unauthenticated:
+        raise typer.BadParameter(
+            "--allow-spark goes with --unauthenticated: a policy gives actors the right run_spark"
+        )
     require_server()
     from omnigraph.surfaces.server.lifecycle import serve as serve_graphs
     from omnigraph.surfaces.server.limits import ServerLimits
@@ -168,6 +176,7 @@ def serve(
             host=host,
             port=port,
             is_unauthenticated=unauthenticated,
+            may_run_spark=allow_spark,
             allowed_hosts=tuple(allowed_hosts or ()),
             policy=tuple(policy or ()),
             queries=tuple(queries or ()),

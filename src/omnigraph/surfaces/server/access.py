@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.errors import DeniedError, PolicyDenied, PolicyNeedsTokens
 from omnigraph.base.frozen import frozen
+from omnigraph.engine.backend import engine_of
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.server.tokens import Tokens
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GRAPH_LIST",
     "INVOKE_QUERY",
+    "METRICS",
     "Access",
     "DefaultDeny",
     "Open",
@@ -34,8 +36,8 @@ __all__ = [
     "may",
 ]
 
-GRAPH_LIST, INVOKE_QUERY = "graph_list", "invoke_query"
-"""Actions that only a server has: to list graphs, and to run a stored query."""
+GRAPH_LIST, INVOKE_QUERY, METRICS = "graph_list", "invoke_query", "metrics"
+"""Actions that only a server has: to list graphs, to run a stored query, and to read metrics."""
 
 NO_POLICY = "the server was started without a policy, so actors may read and do nothing else"
 
@@ -54,6 +56,8 @@ class Where:
 class Open:
     is_list_closed: bool = False
     """True if a policy says who lists the graphs: there are no actors whom it could let."""
+    may_run_spark: bool = False
+    """True if anyone may start Spark, which takes much memory and time."""
 
     def actor(self, header: str | None) -> str | None:
         """Nobody: a token that is sent all the same proves nothing here."""
@@ -64,7 +68,7 @@ class Open:
             raise PolicyNeedsTokens(None)
 
     def handle(self, graph: "Graph", actor: str | None) -> "Graph":
-        return graph
+        return graph if self.may_run_spark else _without_spark(graph)
 
 
 @frozen
@@ -97,7 +101,7 @@ class DefaultDeny:
 
     def handle(self, graph: "Graph", actor: str | None) -> "Graph":
         assert actor is not None, "a token is of somebody"
-        return graph.as_actor(actor)
+        return _without_spark(graph.as_actor(actor))
 
 
 @frozen
@@ -109,8 +113,11 @@ class UnderPolicy:
         return self.tokens.actor_of(header)
 
     def allow(self, actor: str | None, action: str, where: Where) -> None:
-        """Raise if the answer is no. Of a branch that is not known yet, the engine asks."""
-        if where.branch is None and action not in (GRAPH_LIST, INVOKE_QUERY):
+        """Raise if the answer is no. Where the branch is not known yet, the engine asks again; an
+        actor who may write no branch at all is refused before the body is read."""
+        if where.branch is None and action not in (GRAPH_LIST, INVOKE_QUERY, METRICS):
+            if action != Action.READ and not self.policy.may_ever(actor=actor, action=action):
+                raise PolicyDenied(action=action, actor=actor)
             return
         decision = self.policy.decide(
             actor=actor,
@@ -130,6 +137,12 @@ class UnderPolicy:
 
 
 Access = Open | Personal | DefaultDeny | UnderPolicy
+
+
+def _without_spark(graph: "Graph") -> "Graph":
+    from omnigraph.engine.handles.graph import Graph
+
+    return Graph(engine_of(graph.backend).without_spark())
 
 
 def may(access: Access, actor: str | None, action: str, where: Where) -> bool:

@@ -114,6 +114,7 @@ class ClusterOffer:
         self._has_begun = False
         """True once there was something to serve."""
         self._again_at: float | None = None
+        self._for_anyone = Open(may_run_spark=config.may_run_spark)
         self.watch_s = config.watch_s
 
     @property
@@ -142,7 +143,7 @@ class ClusterOffer:
         # Nor is it refused for what else is wrong: the old one is served without the policy.
         is_unheeded = tokens is None and revision.has_policies
         is_whole = self._config.requires_all_graphs and not is_unheeded
-        access: Access = Open() if tokens is None else DefaultDeny(tokens)
+        access: Access = DefaultDeny(tokens) if tokens is not None else self._for_anyone
         served: dict[str, ServedGraph] = {}
         set_aside: dict[str, OmnigraphError] = {}
         for offered in revision.graphs:
@@ -215,5 +216,5 @@ def _of_cluster(revision: Revision, access: Access) -> Access:
         return access
     if isinstance(access, Open):
         log.error("the list of graphs is closed: %s", PolicyNeedsTokens(None))
-        return Open(is_list_closed=True)
+        return replace(access, is_list_closed=True)
     return UnderPolicy(access.tokens, revision.policy.fitted(NO_TYPES, "cluster"))

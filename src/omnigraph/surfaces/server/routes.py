@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.explorer.files import Bundle
-from omnigraph.surfaces.server.access import GRAPH_LIST, INVOKE_QUERY
+from omnigraph.surfaces.server.access import GRAPH_LIST, INVOKE_QUERY, METRICS
 from omnigraph.surfaces.server.agents import agents
 from omnigraph.surfaces.server.call_routes import calls
 from omnigraph.surfaces.server.calls import ARROW, BYTES, JSON, NDJSON, Call, Reply, Whole
@@ -455,7 +455,7 @@ def _service(
             path="/metrics",
             summary="Metrics in the form of Prometheus.",
             handler=said(metrics, METRICS_TYPE),
-            action=None,
+            action=METRICS,
             answer=str,
             answer_types=(PLAIN,),
         ),

@@ -64,6 +64,8 @@ class ServerConfig:
     host: str = "127.0.0.1"
     port: int = 8080
     is_unauthenticated: bool = False
+    may_run_spark: bool = False
+    """Anyone may start Spark, on a server without tokens; with tokens a policy says who may."""
     allowed_hosts: tuple[str, ...] = ()
     """Names that the server is called by beside its own, at a proxy for instance."""
     policy: tuple[Path, ...] = ()
@@ -167,7 +169,7 @@ def _access(config: ServerConfig, policy: Policy | None, graphs: Mapping[str, Gr
         return config.person
     tokens = tokens_of(config, has_policy=policy is not None)
     if tokens is None:
-        return Open()
+        return Open(may_run_spark=config.may_run_spark)
     if policy is None:
         return DefaultDeny(tokens)
     # What actors may do depends on no type, so the schema of any graph will do.

@@ -95,6 +95,8 @@ def _check(engine: Engine, order: JobOrder) -> None:
     """Refuse at once what could never be loaded, or not by this actor."""
     request = order.load((), actor=engine.actor, load_id=order.load_id, engine=order.engine)
     engine.gate.allow(request)
+    if order.engine == "spark":
+        engine.gate.allow_spark(engine.actor)
     if order.load_id is not None:
         check_load_id(order.load_id)
     if order.from_ is None:
