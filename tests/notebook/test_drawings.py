@@ -282,3 +282,86 @@ def test_edges_of_one_pair_lie_beside_each_other() -> None:
     svg = Drawing(nodes, edges, 2)._repr_html_()
     middles = set(re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*font-size="10"', svg))
     assert len(middles) == len(ends)
+
+
+# Captions -----------------------------------------------------------------------------------------
+
+FLIGHTS = """
+node Flight {
+    hour: DateTime
+    day: Date
+    carrier: String
+    number: I32
+    @key(hour, day, carrier, number)
+}
+node Airport { code: String @key  title: String? }
+node Pair { one: String  other: String  name: String?  @key(one, other) }
+edge Leaves: Flight -> Airport
+"""
+
+
+@pytest.fixture(scope="module")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    flight = {"hour": "2013-01-01T10:00:00Z", "day": "2013-01-01", "carrier": "D·L", "number": 7}
+    rows: list[dict[str, object]] = [
+        {"type": "Flight", "data": flight},
+        {"type": "Airport", "data": {"code": '["x"', "title": None}},
+        {"type": "Airport", "data": {"code": '["x", 1]'}},
+        {"type": "Pair", "data": {"one": "a", "other": '"b"'}},
+        {"type": "Pair", "data": {"one": "c", "other": "d", "name": "Both"}},
+    ]
+    with Graph.init(tmp_path_factory.mktemp("flights") / "f.omni", FLIGHTS) as graph:
+        graph.load(rows, mode="append", engine="local")
+        yield graph
+
+
+CAPTIONS = {
+    "Flight": {"2013-01-01 10:00 · 2013-01-01 · D·L · 7"},
+    "Airport": {'["x"', '["x", 1]'},
+    "Pair": {'a · "b"', "Both"},
+}
+
+
+@pytest.mark.parametrize("name", CAPTIONS)
+def test_a_node_with_a_key_of_several_parts_is_called_by_its_parts(
+    flights: Graph, name: str
+) -> None:
+    picture = flights.query(f"query q() {{ match {{ $a: {name} }} return {{ $a }} }}").graph()
+    assert {node.label for node in picture.nodes} == CAPTIONS[name]
+    for node in picture.nodes:
+        assert flights.entity("node", name, node.id).label == node.label
+        around = flights.neighborhood(name, node.id)
+        assert around.entity.label == node.label and around.entity.id == node.id
+
+
+def pictured(labels: list[str]) -> Drawing:
+    from omnigraph.results import DrawnEdge, DrawnNode
+
+    nodes = tuple(DrawnNode("T", f"{n}", f"n{n}", {}) for n in range(len(labels) + 1))
+    edges = tuple(
+        DrawnEdge(0, n + 1, label, is_directed=True, is_path=False, properties={})
+        for n, label in enumerate(labels)
+    )
+    return Drawing(nodes, edges, len(nodes))
+
+
+@pytest.mark.parametrize(
+    ("labels", "on_edges", "in_legend"),
+    [
+        (["Appears"] * 21, 0, ["Appears 21"]),
+        (["Appears"] * 3, 3, []),
+        (["Appears"] * 20 + ["Knows"], 21, []),
+        (["Appears"] * 60 + ["Knows"] * 40, 0, ["Appears 60", "Knows 40"]),
+        ([], 0, []),
+    ],
+)
+def test_an_edge_type_is_named_at_its_edges_or_once_in_the_legend(
+    labels: list[str], on_edges: int, in_legend: list[str]
+) -> None:
+    svg = pictured(labels).to_svg()
+    assert (
+        len(re.findall(r'<text [^>]*font-size="10"[^>]*>(?:Appears|Knows)</text>', svg)) == on_edges
+    )
+    assert re.findall(r">((?:Appears|Knows) \d+)</text>", svg) == in_legend
+    # Pointing at an edge says its type in any case.
+    assert svg.count("<title>Appears") == labels.count("Appears")

@@ -203,7 +203,7 @@ class _Search:
     def _hit(self, found: _Candidates, row: int, score: float | None) -> Hit:
         entity, rows = found.entity, np.array([row])
         id_ = self._value(entity, ID, rows)
-        shown = [n for n in LABELS if n in entity.by_name]
+        shown = [n for n in (*LABELS, *entity.key) if n in entity.by_name]
         properties = {n: self._value(entity, entity.by_name[n].column, rows) for n in shown}
         value = str(id_) if found.column == ID else str(self._value(entity, found.column, rows))
         return Hit(

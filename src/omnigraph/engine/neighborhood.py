@@ -15,6 +15,7 @@ from omnigraph.base.ids import CommitId, TypeName
 from omnigraph.base.words import is_whole
 from omnigraph.engine.cursor import packed, unpacked
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.labels import label_of
 from omnigraph.engine.requests import NeighborhoodRead
 from omnigraph.engine.travel import page_moment, view_for
 from omnigraph.lang.plan.ir import Direction
@@ -58,6 +59,8 @@ class NeighborNode:
     distance: int
     """Hops from the entity, which is at 0."""
     properties: Mapping[str, Any]
+    label: str
+    """What people call it: its name, its title, or its key."""
 
 
 @frozen
@@ -204,7 +207,7 @@ def _nodes(around: Around, level: Level, distance: int) -> Iterator[NeighborNode
         entity = around.catalog.node_by_name[name]
         ids, properties = around.ids(entity, rows), around.properties(entity, rows)
         for id_, values in zip(ids, properties, strict=True):
-            yield NeighborNode(name, id_, distance, values)
+            yield NeighborNode(name, id_, distance, values, label_of(values, id_))
 
 
 def _edges(around: Around, before: Level, shown: Level, most: int) -> Iterator[NeighborEdge]:

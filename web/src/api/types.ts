@@ -249,7 +249,7 @@ export interface Neighborhood {
 export interface NearNode {
   readonly type_name: string;
   readonly id: string;
-  readonly label?: string;
+  readonly label: string;
   readonly distance: number;
   readonly properties: Properties;
 }

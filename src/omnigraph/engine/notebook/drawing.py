@@ -28,6 +28,9 @@ TYPES_IN_LEGEND = 12
 PROPERTIES_TOLD = 12
 # Of more edges than this the labels would cover each other; the mouse tells them.
 MOST_LABELLED_EDGES = 60
+# More edges than this with one label between them: the legend says it once.
+MOST_EDGES_ALIKE = 5
+LINE_WIDTH = 14.0
 # Seen on white and on black, and told apart by most eyes.
 COLOURS = (
     "#4e79a7",
@@ -99,8 +102,9 @@ class Drawing:
         # A node is drawn at its middle, and its label hangs below.
         low, room = MARGIN, (places + sizes / 2).max(axis=0, initial=0.0)
         counts = Counter(node.type_name for node in self.nodes)
-        legend = "".join(_legend(counts))
-        width = max(float(room[0]), _legend_width(counts), len(self.summary) * LETTER_WIDTH)
+        entries = [*_legend_entries(counts), *self._edges_in_legend()]
+        legend = "".join(_legend(entries))
+        width = max(float(room[0]), _legend_width(entries), len(self.summary) * LETTER_WIDTH)
         width, height = width + 2 * MARGIN, float(room[1]) + 2 * MARGIN + 2 * LEGEND_HEIGHT
         places = places + np.array([low, low + LEGEND_HEIGHT - LABEL_HEIGHT / 2])
         # Pictures on one page share their names: each has a tip of its own.
@@ -122,6 +126,22 @@ class Drawing:
         ]
         return "".join(parts)
 
+    @property
+    def _labels_edges(self) -> bool:
+        """True if each edge has its label; otherwise the legend has them."""
+        are_alike = len({edge.label for edge in self.edges}) == 1
+        return len(self.edges) <= (MOST_EDGES_ALIKE if are_alike else MOST_LABELLED_EDGES)
+
+    def _edges_in_legend(self) -> "Iterator[Entry]":
+        if self._labels_edges:
+            return
+        counts = Counter(edge.label for edge in self.edges)
+        for number, (label, count) in enumerate(sorted(counts.items())):
+            if number == TYPES_IN_LEGEND:
+                yield f"and {len(counts) - number} more", None
+                return
+            yield f"{clipped(label, LABEL_LETTERS)} {count:,}", LINE
+
     def _nodes(self, places: Points, types: list[str]) -> Iterator[str]:
         for node, (x, y) in zip(self.nodes, places, strict=True):
             colour = COLOURS[types.index(node.type_name) % len(COLOURS)]
@@ -141,7 +161,6 @@ class Drawing:
         bend = {
             n: i - (len(among) - 1) / 2 for among in beside.values() for i, n in enumerate(among)
         }
-        is_labelled = len(self.edges) <= MOST_LABELLED_EDGES
         for number, edge in enumerate(self.edges):
             start, end = places[edge.source], places[edge.target]
             if edge.source == edge.target:
@@ -158,7 +177,7 @@ class Drawing:
                 f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity="0.45" '
                 f'stroke-width="1.3"{dashes}{marker}/>'
             )
-            if is_labelled:
+            if self._labels_edges:
                 # Beside an edge that is steep, above another: nodes have their labels below.
                 across, down = np.abs(end - start)
                 at = (6, 3, "start") if down > across else (0, -3, "middle")
@@ -211,20 +230,30 @@ def _loop(node: Points, bend: float) -> tuple[str, Points]:
     return path, np.array([x, y - height + 6])
 
 
-def _legend(counts: Mapping[str, int]) -> Iterator[str]:
+Entry = tuple[str, str | None]
+"""A text of the legend, and the mark before it: the colour of a node, `LINE`, or none."""
+LINE = "line"
+
+
+def _legend(entries: list[Entry]) -> Iterator[str]:
     x = MARGIN
-    for text, colour in _legend_entries(counts):
-        if colour is not None:
+    for text, colour in entries:
+        if colour == LINE:
+            yield (
+                f'<path d="M{x - 1:.1f} 16 h{LINE_WIDTH:.0f}" stroke="currentColor" '
+                'stroke-opacity="0.45" stroke-width="1.3"/>'
+            )
+        elif colour is not None:
             yield f'<circle cx="{x + 6:.1f}" cy="16" r="6" fill="{colour}"/>'
         yield f'<text x="{x + 17:.1f}" y="20">{safe(text)}</text>'
         x += 35 + len(text) * LETTER_WIDTH
 
 
-def _legend_width(counts: Mapping[str, int]) -> float:
-    return sum(35 + len(text) * LETTER_WIDTH for text, _ in _legend_entries(counts))
+def _legend_width(entries: list[Entry]) -> float:
+    return sum(35 + len(text) * LETTER_WIDTH for text, _ in entries)
 
 
-def _legend_entries(counts: Mapping[str, int]) -> Iterator[tuple[str, str | None]]:
+def _legend_entries(counts: Mapping[str, int]) -> Iterator[Entry]:
     for number, name in enumerate(sorted(counts)):
         if number == TYPES_IN_LEGEND:
             yield f"and {len(counts) - number} more types", None

@@ -6,7 +6,7 @@ import { number } from "../../parts/times";
 import { colourVariable } from "../../parts/types";
 import { AskLink } from "./ask";
 import { CARD, labelOf, MOST_LINES, pathOf, placed } from "./layout";
-import { queryOfEdge, queryOfNode, type Stats, typeText } from "./shapes";
+import { keyFirst, queryOfEdge, queryOfNode, type Stats, typeText } from "./shapes";
 
 const STEP = 1.25;
 const NARROW = 720;
@@ -143,7 +143,7 @@ export function Diagram({ schema, stats }: { schema: Schema; stats: Stats | null
           ))}
           {drawn.cards.map(({ type, x, y, height }) => {
             const count = stats?.tables[`node:${type.name}`]?.row_count;
-            const lines = type.properties.slice(0, MOST_LINES);
+            const lines = keyFirst(type).slice(0, MOST_LINES);
             return (
               <AskLink
                 key={type.name}

@@ -4,7 +4,7 @@ import { shown } from "../../api/values";
 import { counted } from "../../parts/times";
 import { Dot } from "../../parts/types";
 import { AskLink } from "./ask";
-import { cardinality, queryOfEdge, queryOfNode, type Stats, typeText } from "./shapes";
+import { cardinality, keyFirst, queryOfEdge, queryOfNode, type Stats, typeText } from "./shapes";
 
 const described = (annotations: Readonly<Record<string, unknown>>): string | null => {
   const found = annotations.description;
@@ -47,7 +47,7 @@ function NodeCard({ type, edges, count }: { type: NodeType; edges: readonly Edge
       </header>
       {text !== null && <p class="soft">{text}</p>}
       {type.interfaces.length > 0 && <p class="soft">It is a {type.interfaces.join(", ")}.</p>}
-      <Properties properties={type.properties} keys={type.key} />
+      <Properties properties={keyFirst(type)} keys={type.key} />
       {out.length > 0 && <p class="small soft">Out: {out.join(", ")}</p>}
       {into.length > 0 && <p class="small soft">In: {into.join(", ")}</p>}
     </article>
@@ -77,7 +77,7 @@ function EdgeCard({ edge, count }: { edge: EdgeType; count: number | undefined }
           One {edge.source} has {bounds} of them.
         </p>
       )}
-      <Properties properties={edge.properties} keys={edge.key} />
+      <Properties properties={keyFirst(edge)} keys={edge.key} />
     </article>
   );
 }

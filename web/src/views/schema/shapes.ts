@@ -36,6 +36,12 @@ function wrapped(type: unknown): string {
   return `[${wrapped(item)}]`;
 }
 
+/** The properties of a type, those of its key first, in the order of the key. */
+export const keyFirst = (type: Pick<NodeType, "properties" | "key">): readonly Property[] => [
+  ...type.key.flatMap((name) => type.properties.filter((property) => property.name === name)),
+  ...type.properties.filter((property) => !type.key.includes(property.name)),
+];
+
 const walked = (edge: string): string => edge.charAt(0).toLowerCase() + edge.slice(1);
 
 /** A query of some entities of a type. */

@@ -1,5 +1,6 @@
 /** Sigma, in our colours. It reads 6-digit colours and rgba() only. */
 import Sigma from "sigma";
+import { drawDiscNodeLabel } from "sigma/rendering";
 import type { NodeDisplayData, PartialButFor } from "sigma/types";
 import type { Settings } from "sigma/settings";
 import { colourNumber } from "../../../parts/types";
@@ -18,6 +19,15 @@ const variable = (name: string): string => getComputedStyle(document.documentEle
 const LONGEST_LABEL = 32;
 /** More edges than this say their name only beside the node that is looked at. */
 const FEW_EDGES = 40;
+/** More edges than this of one type in all: the legend names the type once. */
+const FEW_ALIKE = 5;
+
+/** Whether each edge says its name, and not the legend. */
+export function namesEdges(picture: Picture): boolean {
+  const { graph } = picture;
+  const names = new Set(graph.mapEdges((_, edge) => edge.name));
+  return graph.size <= (names.size === 1 ? FEW_ALIKE : FEW_EDGES);
+}
 
 interface Colours {
   readonly ink: string;
@@ -49,6 +59,8 @@ export function caption(node: DrawnNode, captions: Look["captions"]): string {
 export function draw(picture: Picture, holder: HTMLElement, look: Look): Drawing {
   let paint = colours();
   const graph = picture.graph;
+  const captionsDrawn: Box[] = [];
+  let isNamed = namesEdges(picture);
   const sizes = (key: string): number => Math.min(16, (graph.order > 2000 ? 2 : graph.order > 400 ? 3 : 6) + 1.4 * Math.sqrt(graph.degree(key)));
   const isNear = (key: string): boolean => look.hovered === null || key === look.hovered || graph.areNeighbors(key, look.hovered);
   const drawing: Drawing = new Sigma<DrawnNode, DrawnEdge>(graph, holder, {
@@ -69,6 +81,7 @@ export function draw(picture: Picture, holder: HTMLElement, look: Look): Drawing
     zIndex: true,
     minCameraRatio: 0.02,
     maxCameraRatio: 8,
+    defaultDrawNodeLabel: (context, data, settings) => captionApart(context, data, settings, captionsDrawn),
     defaultDrawNodeHover: (context, data, settings) => hoverBox(context, data, settings, paint),
     nodeReducer: (key, node) => ({
       x: node.x,
@@ -86,12 +99,16 @@ export function draw(picture: Picture, holder: HTMLElement, look: Look): Drawing
       const isMarked = look.selected !== null && (from === look.selected || to === look.selected);
       return {
         size: isTouched || isMarked ? 2 : 1.2,
-        label: graph.size <= FEW_EDGES || isTouched ? edge.name : "",
+        label: isNamed || isTouched ? edge.name : "",
         type: edge.isDirected ? "arrow" : "line",
         color: isTouched || isMarked ? paint.accent : look.hovered === null ? paint.line : paint.faint,
         zIndex: isTouched ? 1 : 0,
       };
     },
+  });
+  drawing.on("beforeRender", () => {
+    captionsDrawn.length = 0;
+    isNamed = namesEdges(picture);
   });
   repainters.set(drawing, () => {
     paint = colours();
@@ -114,6 +131,34 @@ const repainters = new WeakMap<Drawing, () => void>();
 /** Draws it in the colours of the theme that holds now. */
 export function repaint(drawing: Drawing): void {
   repainters.get(drawing)?.();
+}
+
+interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/** Draws a caption where it covers no other: a larger picture has room for more, and pointing at a node shows its own. */
+function captionApart(
+  context: CanvasRenderingContext2D,
+  data: PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">,
+  settings: Settings<DrawnNode, DrawnEdge>,
+  drawn: Box[],
+): void {
+  if (!data.label) return;
+  context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`;
+  const left = data.x + data.size + 3;
+  const box: Box = {
+    left,
+    right: left + context.measureText(data.label).width,
+    top: data.y - settings.labelSize / 2,
+    bottom: data.y + settings.labelSize / 2,
+  };
+  if (drawn.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom)) return;
+  drawn.push(box);
+  drawDiscNodeLabel(context, data, settings);
 }
 
 function hoverBox(

@@ -36,7 +36,7 @@ export async function expand(picture: Picture, key: string, kind: Kind | null, l
   const nodes = answer.value.nodes
     .filter((node) => !picture.graph.hasNode(keyOf(node.type_name, node.id)))
     .slice(0, limit)
-    .map((node) => ({ type: node.type_name, id: node.id, label: node.label ?? node.id, properties: node.properties }));
+    .map((node) => ({ type: node.type_name, id: node.id, label: node.label, properties: node.properties }));
   const edges = answer.value.edges.flatMap((edge): NewEdge[] => {
     const known = ends.get(edge.type_name);
     if (known === undefined) return [];

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { number } from "../../../parts/times";
 import { Dot } from "../../../parts/types";
 import { schema } from "../../../app/session";
+import { namesEdges } from "./draw";
 import type { Picture } from "./picture";
 
 export function Legend({ picture, captions }: { picture: Picture; captions: Signal<Readonly<Record<string, string>>> }) {
@@ -12,6 +13,8 @@ export function Legend({ picture, captions }: { picture: Picture; captions: Sign
   const counts = new Map<string, number>();
   picture.graph.forEachNode((_, node) => counts.set(node.type, (counts.get(node.type) ?? 0) + 1));
   const types = [...counts.keys()].sort();
+  const edges = new Map<string, number>();
+  if (!namesEdges(picture)) picture.graph.forEachEdge((_, edge) => edges.set(edge.name, (edges.get(edge.name) ?? 0) + 1));
   if (types.length === 0) return null;
   return (
     <section class="legend" aria-label="Legend">
@@ -48,6 +51,13 @@ export function Legend({ picture, captions }: { picture: Picture; captions: Sign
             </li>
           );
         })}
+        {[...edges].sort().map(([name, count]) => (
+          <li key={`edge ${name}`} class="row tight">
+            <span class="legend-line" aria-hidden="true" />
+            {name}
+            <span class="soft">{number(count)}</span>
+          </li>
+        ))}
       </ul>
       <button type="button" class="link small" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
         {isOpen ? "Done" : "Captions"}
