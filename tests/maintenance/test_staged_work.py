@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
+from omnigraph.pipeline.staging.area import StagingArea
+from omnigraph.store.layout import STAGING
 from tests.maintenance.world import named_by_nobody
 from tests.pipeline.merge import world as merging
 from tests.pipeline.staging.test_endings import Place, opened
@@ -64,6 +66,16 @@ def test_what_a_load_without_a_name_left_goes_when_nobody_has_heard_of_it_for_lo
     assert load.staged() and load.unnamed()
     load.graph.cleanup(keep=1, **NOW)
     load.assert_nothing_left(rows=0)
+
+
+def test_rows_that_a_killed_stream_has_written_down_go_when_they_are_old(load: Place) -> None:
+    store = load.graph.engine.store
+    # A micro-batch whose driver was killed before it could delete the rows of its frame.
+    store.objects.put(f"{StagingArea(store).new_folder()}/data/rows.lance", b"rows")
+    load.graph.cleanup(confirm=True)
+    assert [*store.objects.walk(STAGING)]
+    load.graph.cleanup(keep=1, **NOW)
+    assert [*store.objects.walk(STAGING)] == []
 
 
 def test_a_load_goes_with_the_branch_that_it_was_for(load: Place) -> None:
