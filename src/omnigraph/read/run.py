@@ -93,7 +93,7 @@ def run(
     `profile` is told what every operator did, `embedder` asked for the vectors of texts.
     """
     plan, budget = query.plan, budget or Budget()
-    pace = Pace(lambda: budget.check("making what a search needs"), cache.limits.max_chunk_rows)
+    pace = Pace(lambda: budget.check("making what the query needs"), cache.limits.max_chunk_rows)
     tables = tables_of(view, cache, mode, pace)
     context = Context(
         tables.columns,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from omnigraph.read.limits import ReadLimits, WalkLimits
 from omnigraph.read.tables.cache import MAX_VERSIONS, RuntimeCache
+from omnigraph.read.topology import csr
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.patch import renumbered, with_runs
@@ -180,3 +181,26 @@ def test_ids_of_more_than_offsets_reach_are_found() -> None:
     assert large.find(pa.array(["dan", "bob", "x"])).tolist() == [3, 1, -1]
     later = large.followed(np.array([1, 3]), pa.array(["eve"]), max_short_bytes=40)
     assert later.find(pa.array(["eve", "bob", "ann", "dan"])).tolist() == [2, 0, -1, 1]
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_a_large_adjacency_is_sorted_in_parts_with_a_look_before_each(
+    monkeypatch: pytest.MonkeyPatch, is_shuffled: bool
+) -> None:
+    random = np.random.default_rng(7)
+    origins, targets = random.integers(0, 50, (2, 3_000))
+    edges = random.permutation(3_000) if is_shuffled else np.arange(3_000)
+    whole = Adjacency.of_pairs(origins, targets, height=50, width=50, edges=edges)
+    monkeypatch.setattr(csr, "SORTED_AT_ONCE", 500)
+    looks: list[None] = []
+    parted = Adjacency.of_pairs(
+        origins, targets, height=50, width=50, edges=edges, look=lambda: looks.append(None)
+    )
+    found, expected = parted.to_arrays(), whole.to_arrays()
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert len(looks) > 3_000 // 500
+    keys = origins.astype(np.int64) * 50 + targets
+    sizes = [len(keys[part]) for part in csr.parts_in_order(keys, lambda: None)]
+    assert sum(sizes) == 3_000
+    assert max(sizes) < 2 * 500

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.space import Space
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import AdjacencyKey, EndsKey, edges_before
@@ -46,13 +47,15 @@ class StoredAdjacencies:
         copies: DiskCopies,
         lookups: ColdLookups,
         columns: StoredColumns,
+        pace: Pace = UNHURRIED,
     ) -> None:
         self._versions = versions
         self._cache = cache
         self._copies = copies
         self._lookups = lookups
         self._columns = columns
-        self._ends = EdgeEnds(versions, cache, columns)
+        self._pace = pace
+        self._ends = EdgeEnds(versions, cache, columns, pace)
 
     def ends(self, name: TypeName) -> build.Ends:
         """Both ends of each edge of a type, as rows of the node tables, in the table's order."""
@@ -147,6 +150,7 @@ class StoredAdjacencies:
             height=route.origin.size,
             width=route.target.size,
             has_edges=route.edges is not None,
+            look=self._pace.check,
         )
         self._copies.keep(key.disk_family, key.refs, graph)
         return graph

@@ -10,6 +10,7 @@ import numpy as np
 
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.space import Space
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import Before, EndsKey, Numbers, laid_out
@@ -23,8 +24,15 @@ __all__ = ["EdgeEnds"]
 
 
 class EdgeEnds:
-    def __init__(self, versions: Versions, cache: RuntimeCache, columns: StoredColumns) -> None:
+    def __init__(
+        self,
+        versions: Versions,
+        cache: RuntimeCache,
+        columns: StoredColumns,
+        pace: Pace = UNHURRIED,
+    ) -> None:
         self._versions = versions
+        self._pace = pace
         self._cache = cache
         self._columns = columns
         self._new: dict[tuple[TableKey, tuple[int, ...], int], Ends] = {}
@@ -71,11 +79,17 @@ class EdgeEnds:
 
     def _numbered(self, edge: EdgeType, since: Renumbering | None = None) -> Ends:
         source, target = self.types(edge)
-        return number_ends(
-            *self._versions.scan(edge, [SRC, DST], since),
-            source_ids=self._columns.ids(source),
-            target_ids=self._columns.ids(target),
-        )
+        part = None if since is None else (since.new_fragments, since.skipped)
+        with self._cache.in_pieces(("ends", self._key(edge), part), self._pace) as pieces:
+            ids = pieces.piece("ids", lambda: self._versions.scan(edge, [SRC, DST], since))
+            pieces.piece("nodes", lambda: self._columns.ids(source))
+            sources = pieces.piece(
+                "sources", lambda: number_ends(ids[0], self._columns.ids(source))
+            )
+            targets = pieces.piece(
+                "targets", lambda: number_ends(ids[1], self._columns.ids(target))
+            )
+        return Ends(sources, targets)
 
     def keep_up(self, edge: EdgeType) -> None:
         """Keep cached ends current for the next version; don't build ends that aren't cached."""

@@ -107,7 +107,7 @@ def tables_of(
     copies, lookups = DiskCopies(versions, cache.disk), ColdLookups(view.snapshot, cache, mode)
     lacking = frozenset[TypeName]() if view.scope is None else view.scope.lacking
     columns = StoredColumns(versions, cache, copies, lookups, lacking)
-    adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns)
+    adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns, pace)
     searches = StoredSearches(versions, cache, copies, pace)
     if not view.hides_rows:
         return Tables(columns, adjacencies, searches)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.frozen import frozen
+from omnigraph.base.looks import Look, never
 from omnigraph.read.topology.csr import Adjacency, Room
 from omnigraph.read.topology.ids import IdIndex
 
@@ -61,14 +62,11 @@ class Leg:
     """The other way of walking the same edges already has the loops: an edge gives one row."""
 
 
-def number_ends(
-    sources: pa.Array, targets: pa.Array, *, source_ids: IdIndex, target_ids: IdIndex
-) -> Ends:
-    numbered = [source_ids.find(sources), target_ids.find(targets)]
-    for rows in numbered:
-        assert (rows >= 0).all(), "an edge ends in a node that is not there"
-    sources_numbered, targets_numbered = (rows.astype(np.int32) for rows in numbered)
-    return Ends(sources_numbered, targets_numbered)
+def number_ends(ids: pa.Array, index: IdIndex) -> NDArray[np.int32]:
+    """The rows of the nodes that edges end in."""
+    rows = index.find(ids)
+    assert (rows >= 0).all(), "an edge ends in a node that is not there"
+    return rows.astype(np.int32)
 
 
 def follow_ends(
@@ -122,15 +120,20 @@ def entries_of(legs: Sequence[Leg], where: NDArray[np.bool_] | None = None) -> E
     return Entries(*(_joined(column) for column in found))
 
 
-def adjacency(legs: Sequence[Leg], *, height: int, width: int, has_edges: bool) -> Adjacency:
+def adjacency(
+    legs: Sequence[Leg], *, height: int, width: int, has_edges: bool, look: Look = never
+) -> Adjacency:
     """One adjacency for all legs together. With `has_edges` each edge has an entry of its own."""
+    look()
     entries = entries_of(legs)
+    look()
     return Adjacency.of_pairs(
         entries.origins,
         entries.targets,
         height=height,
         width=width,
         edges=entries.edges if has_edges else None,
+        look=look,
     )
 
 
