@@ -5,12 +5,26 @@ from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
 
-__all__ = ["check_cancel", "check_limit", "check_text", "names_in"]
+__all__ = ["check_cancel", "check_limit", "check_request_id", "check_text", "names_in"]
+
+
+MAX_REQUEST_ID_CHARACTERS = 255
 
 
 def check_text(argument: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
+
+
+def check_request_id(value: object) -> None:
+    """Refuse what could not be a header or a file name somewhere on its way."""
+    check_text("request_id", value)
+    if value is None:
+        return
+    is_plain = str(value).isascii() and str(value).isprintable() and str(value).strip() == value
+    if not (value and is_plain and len(str(value)) <= MAX_REQUEST_ID_CHARACTERS):
+        rule = f"it must be 1 to {MAX_REQUEST_ID_CHARACTERS} printable ASCII characters"
+        raise ArgumentInvalid(argument="request_id", value=str(value), rule=rule)
 
 
 def names_in(argument: str, given: Any) -> tuple[str, ...] | None:

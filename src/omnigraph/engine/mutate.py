@@ -5,6 +5,7 @@ at the end, after rows that equal what is already there are dropped, is the edit
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from omnigraph.check.sets.in_memory import SqlSession, tables_judged_by
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.inserts import FROM, TO, Inserts
 from omnigraph.engine.permit import Permit
+from omnigraph.engine.repeats import earlier, kept_request, repeated
 from omnigraph.engine.requests import Mutation
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.engine.written_rows import DeletedIds, WrittenRows
@@ -73,7 +75,10 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
         note=CommitNote(CommitKind.MUTATION, request.actor, request.message),
         faults=engine.faults,
     )
-    assert written is not None, "a mutation is never there already"
+    if written is None:
+        commit = earlier(engine.store, request)
+        assert commit is not None, "the writer has just found it"
+        return repeated(request, commit)
     return MutationResult(
         query_name=written.work.query_name,
         branch=request.branch,
@@ -103,6 +108,9 @@ class MutationWriter(Writer[MutationWork]):
 
     waits_first = True
 
+    def is_done(self) -> bool:
+        return earlier(self.engine.store, self.request) is not None
+
     def prepare(self, snapshot: Snapshot) -> MutationWork:
         # Each time anew: the schema may have moved, and what the actor may see of it.
         engine, request = self.engine, self.request
@@ -121,9 +129,17 @@ class MutationWriter(Writer[MutationWork]):
             )
         parameters = bind_parameters(query, request.params)
         require_values(query, parameters, permit.view.snapshot.catalog, request.source)
-        return prepare_mutation(
+        work = prepare_mutation(
             query, permit, parameters, now_ms=self.now_ms, sql=engine.sql, budget=budget
         )
+        extra = kept_request(
+            request,
+            query_name=work.query_name,
+            affected_nodes=work.affected_nodes,
+            affected_edges=work.affected_edges,
+        )
+        note = CommitNote(CommitKind.MUTATION, request.actor, request.message, extra=extra)
+        return replace(work, note=note)
 
 
 def prepare_mutation(

@@ -28,7 +28,13 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
-from omnigraph.engine.arguments import check_cancel, check_limit, check_text, names_in
+from omnigraph.engine.arguments import (
+    check_cancel,
+    check_limit,
+    check_request_id,
+    check_text,
+    names_in,
+)
 from omnigraph.engine.gate import Action, Where
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
@@ -356,10 +362,13 @@ class Mutation(OneQuery, Write):
     timeout_s: float | None = None
     """How long the statements may run. Waiting for other writers and the commit do not count."""
     cancel: threading.Event | None = None
+    request_id: str | None = None
+    """The caller's name for this request: a second one of this name writes nothing."""
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_cancel(self.cancel)
+        check_request_id(self.request_id)
 
 
 @frozen(kw_only=True)

@@ -243,6 +243,8 @@ class MutationResult:
     affected_edges: int
     actor_id: str | None
     commit: CommitInfo | None
+    is_repeat: bool = False
+    """An earlier request of this `request_id` did it, and nothing was written now."""
 
 
 @frozen(repr=False)

@@ -28,6 +28,7 @@ from omnigraph.read.view import View
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.writer import finish_pending
 
 __all__ = [
     "Held",
@@ -106,6 +107,8 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     is a head that is named by its commit beside its branch.
     """
     engine.gate.allow(request)
+    if not names_commit(request.moment):
+        finish_pending(engine.store, request.branch, request.actor)
     try:
         snapshot = _snapshot(engine.store, request)
     except MissingError:

@@ -22,6 +22,7 @@ __all__ = [
     "LOAD_ID",
     "LOAD_REPORT",
     "MERGED_LOAD_IDS",
+    "REQUEST",
     "REVERTED",
     "ROWS_OF",
     "Commit",
@@ -35,6 +36,7 @@ LOAD_ID = "load_id"
 LOAD_REPORT = "load_report"
 MERGED_LOAD_IDS = "merged_load_ids"
 ROWS_OF = "rows_of"
+REQUEST = "request"
 REVERTED = "reverted"
 DROPS = "drops"
 
@@ -95,9 +97,9 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `LOAD_ID`, `LOAD_REPORT`, `to_version` of a roll-back,
-    and of a merge `MERGED_LOAD_IDS` and, if it shows the very rows of the merged commit, `ROWS_OF`:
-    the commit that first showed them; of a schema `DROPS`."""
+    """What the writer wants to find again: `LOAD_ID`, `LOAD_REPORT`, `REQUEST` of a mutation,
+    `to_version` of a roll-back, `DROPS` of a schema; of a merge `MERGED_LOAD_IDS` and, if it shows
+    the very rows of the merged commit, `ROWS_OF`: the commit that first showed them."""
 
     @property
     def load_id(self) -> str | None:

@@ -51,6 +51,7 @@ from omnigraph.store.location import (
     graph_location,
 )
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
+from omnigraph.store.pending import PendingWrites
 from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import IN_USE, Snapshot, tables_at
 from omnigraph.store.storage import Storage
@@ -110,6 +111,7 @@ class GraphStore:
         self.audit = RecoveryAudit(self.datasets)
         self.address = Address(self.objects, self.datasets)
         self.fences = storage.fences
+        self.pending = PendingWrites()
         self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
         self._commits: Recent[CommitId, Commit] = Recent(limits.max_kept_commits)

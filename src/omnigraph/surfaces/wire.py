@@ -211,6 +211,7 @@ def mutation_json(result: "MutationResult") -> "data_shapes.Mutation":
         "affected_edges": result.affected_edges,
         "actor_id": result.actor_id,
         "commit": commit_json(result.commit) if result.commit else None,
+        "is_repeat": result.is_repeat,
     }
 
 

@@ -6,27 +6,30 @@ that a crash would get, at once and under the same fence.
 """
 
 import logging
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from itertools import takewhile
 from typing import Generic, TypeVar
 
 from omnigraph.base.errors import (
+    BranchMissing,
+    EarlierWritePublished,
     FenceLost,
     HeadMoved,
     OmnigraphError,
+    OutcomePending,
     PreconditionFailed,
     ReadSetMoved,
     SchemaMoved,
     StorageError,
-    StorageFailed,
 )
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import CommitId, TableKey
+from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import LandingRefused
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.manifest import ManifestState
+from omnigraph.store.pending import Pending
 from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
@@ -35,7 +38,7 @@ from omnigraph.write.stage import stage
 from omnigraph.write.upkeep import UPKEEP_ACTOR, compact_scattered
 from omnigraph.write.work import CommitNote, OnConflict, Target, Work, Writer
 
-__all__ = ["UPKEEP_ACTOR", "Written", "require_head", "write"]
+__all__ = ["UPKEEP_ACTOR", "Written", "finish_pending", "require_head", "write"]
 
 W = TypeVar("W", bound=Work)
 
@@ -85,6 +88,7 @@ def _write(
             state = recover(store, fenced)  # a sidecar under our fence has no living owner
             if writer.is_done():
                 return None
+            _refuse_second_try(store, fenced, note.actor)
             now = store.snapshot_of(branch, state)
             require_head(store, now, to.if_commit)
             moved = _moved(store, work, seen, now)
@@ -129,9 +133,11 @@ def _carry_out(
     except (Exception, KeyboardInterrupt):
         # Finished or undone before the caller hears of it. Left to the next writer, a change that
         # nobody can see would appear later, beside the caller's second try.
-        with suppress(OmnigraphError):
+        try:
             fenced.hold.confirm()
             recover(store, fenced)
+        except OmnigraphError:
+            store.pending.add(Pending(armed.sidecar.commit, armed.sidecar.name))
         raise
     faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
     disarm(store, armed)
@@ -207,11 +213,61 @@ def _finished_or_raised(
     except FenceLost as lost:
         if store.objects.exists(armed.sidecar.name):
             reason = f"{lost}, and has not finished or undone it yet"
-            raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
+            raise _pending(store, armed, reason) from lost
         failure = lost
+    except StorageError as unhealed:
+        if not _is_visible(store, armed):
+            raise _pending(store, armed, str(unhealed)) from failure
+        # Only the note stays, for the next writer to remove.
+        log.warning("%s: %s", armed.sidecar.name, unhealed)
     if is_published(store, fenced, commit):
         return store.state(fenced.branch)
     if isinstance(failure, LandingRefused):
         moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)
         raise ReadSetMoved(branch=fenced.branch.name, tables=tuple(moved)) from failure
     raise failure
+
+
+def _is_visible(store: GraphStore, armed: Armed) -> bool:
+    try:
+        return is_published(store, armed.fenced, armed.sidecar.commit)
+    except StorageError:
+        return False
+
+
+def _pending(store: GraphStore, armed: Armed, reason: str) -> OutcomePending:
+    commit = armed.sidecar.commit
+    store.pending.add(Pending(commit, armed.sidecar.name))
+    return OutcomePending(branch=commit.branch, commit_id=commit.id, reason=reason)
+
+
+def _refuse_second_try(store: GraphStore, fenced: FencedBranch, actor: str | None) -> None:
+    """Raise if the last write of this caller was published although it ended in an error.
+
+    The caller has not looked at the branch since, so this write may be a second try of that one.
+    """
+    for pending in store.pending.of(fenced.branch.name, actor):
+        store.pending.drop(pending)
+        if is_published(store, fenced, pending.commit):
+            commit = pending.commit
+            raise EarlierWritePublished(branch=commit.branch, commit_id=commit.id)
+
+
+def finish_pending(store: GraphStore, branch: BranchName | None, actor: str | None) -> None:
+    """Before this caller looks at a branch, or at any: finish or undo their failed writes.
+
+    Raises `OutcomePending` if that is not possible yet.
+    """
+    for pending in store.pending.of(branch, actor):
+        commit = pending.commit
+        try:
+            recover_if_idle(store, commit.branch)
+        except BranchMissing:
+            pass  # and its unfinished writes with it
+        except StorageError as failure:
+            raise OutcomePending(commit.branch, commit.id, str(failure)) from failure
+        else:
+            if store.objects.exists(pending.sidecar):
+                reason = "another writer is finishing or undoing it"
+                raise OutcomePending(commit.branch, commit.id, reason)
+        store.pending.drop(pending)

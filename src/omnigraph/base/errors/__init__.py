@@ -21,10 +21,11 @@
     │                                   change_feed_gap blob_changed policy_in_use job_not_open
     │                                   parts_missing cluster_locked lock_lost plan_changed
     │                                   plan_blocked schema_declared
+    │                                   earlier_write_published request_id_reused
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
     │                                   store_unfit spark_error embed_unreachable
     │                                   embed_answer_invalid server_unreachable outcome_unknown
-    │                                   answer_unreadable server_failed
+    │                                   outcome_pending answer_unreadable server_failed
     ├── LimitError      ask for less    resource_limit cancelled embed_timeout
     │                                   embed_rate_limited embed_quota_spent
     │                                   too_many_requests request_timeout spool_full
@@ -62,6 +63,7 @@ from omnigraph.base.errors.conflicts import (
     BranchExists,
     BranchHasChildren,
     ChoicesOutdated,
+    EarlierWritePublished,
     FenceLost,
     HeadMoved,
     KeyTaken,
@@ -69,6 +71,7 @@ from omnigraph.base.errors.conflicts import (
     MergeConflicts,
     PreconditionFailed,
     ReadSetMoved,
+    RequestIdReused,
     SchemaMoved,
     TargetTaken,
 )
@@ -162,6 +165,7 @@ from omnigraph.base.errors.serving import (
 from omnigraph.base.errors.storage import (
     GraphMoved,
     LimitExceeded,
+    OutcomePending,
     QueryCancelled,
     RecoveryRequired,
     SchemaVersionUnsupported,
@@ -208,6 +212,7 @@ __all__ = [
     "DeniedError",
     "DependencyMissing",
     "Diagnostic",
+    "EarlierWritePublished",
     "EmbedAnswerInvalid",
     "EmbedModelWrong",
     "EmbedProviderMissing",
@@ -254,6 +259,7 @@ __all__ = [
     "NameMissing",
     "NotOnSpark",
     "OmnigraphError",
+    "OutcomePending",
     "OutcomeUnknown",
     "PageNotAllowed",
     "ParameterInvalid",
@@ -276,6 +282,7 @@ __all__ = [
     "RecoveryError",
     "RecoveryRequired",
     "RejectedTooMany",
+    "RequestIdReused",
     "RequestMalformed",
     "RequestsTooMany",
     "ResourceMissing",

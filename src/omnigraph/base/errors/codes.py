@@ -131,6 +131,11 @@ ERROR_CODES: Final[dict[str, str]] = {
     ),
     "key_conflict": "A strict insert met an id that is already there.",
     "version_conflict": "Another writer published first.",
+    "earlier_write_published": (
+        "The caller's last write to the branch ended in an error and was published after all; "
+        "this one was refused, once, so that a second try does not write twice."
+    ),
+    "request_id_reused": "A request id came with another request than the one it belongs to.",
     "read_set_conflict": (
         "Another writer changed what an overwriting load was decided on; mutations, merges and "
         "other loads are done again instead."
@@ -199,6 +204,10 @@ ERROR_CODES: Final[dict[str, str]] = {
     ),
     "server_unreachable": (
         "No connection to the server came about, or a read was not answered; nothing was written."
+    ),
+    "outcome_pending": (
+        "A write failed when it was nearly done, and could be neither finished nor undone. "
+        "`details.commit_id` names the commit that may yet appear."
     ),
     "outcome_unknown": (
         "A write was sent to a server and its answer was lost: look at the newest commits "

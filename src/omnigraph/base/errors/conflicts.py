@@ -16,6 +16,7 @@ __all__ = [
     "BranchHasChildren",
     "BranchesInTheWay",
     "ChoicesOutdated",
+    "EarlierWritePublished",
     "FenceLost",
     "HeadMoved",
     "KeyTaken",
@@ -23,6 +24,7 @@ __all__ = [
     "MergeConflicts",
     "PreconditionFailed",
     "ReadSetMoved",
+    "RequestIdReused",
     "SchemaMoved",
     "TargetTaken",
 ]
@@ -205,6 +207,44 @@ class BranchesInTheWay(ConflictError):
             "nothing was written: merge or delete those branches first; "
             "to add types, nullable or filled properties and words needs neither"
         )
+
+
+@dataclass(eq=False)
+class EarlierWritePublished(ConflictError):
+    """The caller's last write, of which the outcome was open, has been published after all."""
+
+    code: ClassVar[str] = "earlier_write_published"
+    branch: BranchName
+    commit_id: CommitId
+
+    def __str__(self) -> str:
+        return (
+            f"your last write to {self.branch}, which ended in an error, has been published since "
+            f"as commit {self.commit_id}; this write was not made"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "if this was a second try, there is nothing left to do; otherwise send it again"
+
+
+@dataclass(eq=False)
+class RequestIdReused(ConflictError):
+    """A request id names the request that it was first used for, and no other."""
+
+    code: ClassVar[str] = "request_id_reused"
+    request_id: str
+    commit_id: CommitId
+
+    def __str__(self) -> str:
+        return (
+            f"the request id {self.request_id} belongs to another request, which made commit "
+            f"{self.commit_id}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "repeat that request unchanged, or choose a new id for this one"
 
 
 @dataclass(eq=False)

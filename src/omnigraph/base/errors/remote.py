@@ -61,7 +61,10 @@ class OutcomeUnknown(StorageError):
 
     @property
     def hint(self) -> str | None:
-        return "it may have been carried out: look at the newest commits before you retry"
+        return (
+            "it may have been carried out: look at the newest commits before you retry, or repeat "
+            "the write with the same request_id (of a load: load_id) if it had one"
+        )
 
 
 @dataclass(eq=False)

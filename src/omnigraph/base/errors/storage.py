@@ -8,6 +8,7 @@ from omnigraph.base.errors.tree import LimitError, RecoveryError, StorageError
 __all__ = [
     "GraphMoved",
     "LimitExceeded",
+    "OutcomePending",
     "QueryCancelled",
     "RecoveryRequired",
     "SchemaVersionUnsupported",
@@ -31,6 +32,29 @@ class StorageFailed(StorageError):
     @property
     def hint(self) -> str | None:
         return self.advice
+
+
+@dataclass(eq=False)
+class OutcomePending(StorageError):
+    """A write failed when it was nearly done, and could be neither finished nor undone."""
+
+    code: ClassVar[str] = "outcome_pending"
+    branch: str
+    commit_id: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"the write to {self.branch} could be neither finished nor undone, and may yet appear "
+            f"as commit {self.commit_id}: {self.reason}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "the next opening of the graph for writing finishes or undoes it; to try again without "
+            f"writing twice, repeat the write with request_id (of a load: load_id) {self.commit_id}"
+        )
 
 
 @dataclass(eq=False)

@@ -89,6 +89,7 @@ class Branch(Reads):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
+        request_id: str | None = None,
         timeout_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> MutationResult:
@@ -97,7 +98,8 @@ class Branch(Reads):
 
         limits = {"timeout_s": timeout_s, "cancel": cancel}
         why = self._why(actor, message)
-        request = Mutation.of(source, name, params, if_commit=if_commit, **limits, **why)
+        once = {"if_commit": if_commit, "request_id": request_id}
+        request = Mutation.of(source, name, params, **once, **limits, **why)
         return self.backend.run(mutate, request)
 
     def load(

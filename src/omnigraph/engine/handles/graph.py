@@ -399,6 +399,7 @@ class Graph(History, Looking):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
+        request_id: str | None = None,
         timeout_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> MutationResult:
@@ -407,6 +408,10 @@ class Graph(History, Looking):
         Its statements may run for `timeout_s`; past it the mutation ends in `resource_limit`.
         Another thread ends it by setting `cancel`. Either leaves nothing behind. Once the commit
         is being written it is finished.
+
+        `request_id` makes a second try safe: if a mutation of this id, or the one that made the
+        commit of this id, is on the branch already, its result comes back (`is_repeat`) and
+        nothing is written.
         """
         return Branch(self.backend, branch).mutate(
             source,
@@ -415,6 +420,7 @@ class Graph(History, Looking):
             actor=actor,
             message=message,
             if_commit=if_commit,
+            request_id=request_id,
             timeout_s=timeout_s,
             cancel=cancel,
         )

@@ -32,7 +32,7 @@ from omnigraph.engine.load.result import load_note, load_result, report_of
 from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
-from omnigraph.store.commits import Commit, standing
+from omnigraph.store.commits import Commit, CommitKind, standing
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -374,11 +374,18 @@ def loaded_before(store: GraphStore, request: Load) -> Commit | None:
         return None
     line = store.history().line(request.branch)
     try:
-        return next((c for c in standing(line) if request.load_id in c.load_ids), None)
+        # The id of a commit names its load too: an error may have told it instead of a result.
+        return next(
+            (c for c in standing(line) if request.load_id in (*c.load_ids, _id_of_load(c))), None
+        )
     except BranchMissing:
         if request.from_ is None:
             raise
         return None
+
+
+def _id_of_load(commit: Commit) -> CommitId | None:
+    return commit.id if commit.kind is CommitKind.LOAD else None
 
 
 # Where the rows go that break a rule --------------------------------------------------------------

@@ -231,6 +231,10 @@ def mutate(
     if_commit: Annotated[
         str | None, typer.Option("--if-commit", help="Only if the branch is at this commit.")
     ] = None,
+    request_id: Annotated[
+        str | None,
+        typer.Option("--request-id", help="Write once: a second try of this id changes nothing."),
+    ] = None,
     actor: ActorOption = None,
     message: MessageOption = None,
     as_json: JsonOption = False,
@@ -252,6 +256,7 @@ def mutate(
             actor=actor,
             message=message,
             if_commit=CommitId(if_commit) if if_commit else None,
+            request_id=request_id,
         )
     if as_json:
         print_json(mutation_json(result))

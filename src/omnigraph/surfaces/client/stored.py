@@ -25,6 +25,8 @@ __all__ = ["SNAPSHOT_ID", "ServedQueries"]
 ARROW = "application/vnd.apache.arrow.stream"
 SNAPSHOT_ID = "omnigraph-snapshot-id"
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
+REQUEST_ID = "Idempotency-Key"
+REPEATED = "Idempotency-Replayed"
 TIMEOUT = "Omnigraph-Timeout-Ms"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,6 +77,7 @@ class ServedQueries:
         branch: str,
         message: str | None = None,
         if_commit: str | None = None,
+        request_id: str | None = None,
     ) -> MutationResult:
         """What a query that changes the graph came to."""
         sent = {"params": params, "branch": branch, "expect_mutation": True}
@@ -83,6 +86,8 @@ class ServedQueries:
         headers, below = {}, ""
         if if_commit is not None:
             headers, below = {IF_COMMIT: if_commit}, "/if-graph-commit"
+        if request_id is not None:
+            headers[REQUEST_ID] = request_id
         answer = self._exchange.ask(_invocation(name, sent, below, headers=headers, is_write=True))
         return _changed(answer)
 
@@ -108,6 +113,7 @@ def _changed(answer: Answer) -> MutationResult:
             names = {field.name for field in fields(CommitInfo)}
             known = {name: each for name, each in commit.items() if name in names}
             told["commit"] = {**known, "created_at": {"~": "datetime", "of": at.isoformat()}}
+        told["is_repeat"] = REPEATED.lower() in answer.headers
         result = read_value(MutationResult, told, is_lenient=True)
     except (msgspec.MsgspecError, Unreadable, KeyError, TypeError, OverflowError) as error:
         raise answer.unreadable(f"it tells of no change ({error})") from None

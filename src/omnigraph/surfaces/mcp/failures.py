@@ -34,6 +34,7 @@ NEXT = {
     "resource_limit": "ask for less: fewer rows, fewer hops, a limit, or a narrower condition",
     "too_many_requests": "wait a second, then call again",
     "server_unreachable": "the server is away: nothing was written; try again later",
+    "outcome_pending": "call it again with `request_id` set to the `commit_id` of the details",
     "outcome_unknown": "look at `commits` before you try again: it may have been carried out",
     "not_found": "call `branches`, `schema` or `commits` to see what there is",
     "change_feed_gap": "these rows are not stored any more: compare later ones of `commits`",

@@ -55,7 +55,13 @@ class OfferedQuery(Protocol):
     def ask(self, params: Params, asked: Asked) -> QueryResult: ...
 
     def change(
-        self, params: Params, *, branch: str, message: str | None, if_commit: str | None
+        self,
+        params: Params,
+        *,
+        branch: str,
+        message: str | None,
+        if_commit: str | None,
+        request_id: str | None,
     ) -> MutationResult: ...
 
 
@@ -141,7 +147,13 @@ class _FileQuery:
         )
 
     def change(
-        self, params: Params, *, branch: str, message: str | None, if_commit: str | None
+        self,
+        params: Params,
+        *,
+        branch: str,
+        message: str | None,
+        if_commit: str | None,
+        request_id: str | None,
     ) -> MutationResult:
         return self.of.graph.mutate(
             self.of.queries.source(self.signature.name),
@@ -150,6 +162,7 @@ class _FileQuery:
             branch=branch,
             message=message,
             if_commit=if_commit,
+            request_id=request_id,
         )
 
 
@@ -196,8 +209,19 @@ class _ServerQuery:
         )
 
     def change(
-        self, params: Params, *, branch: str, message: str | None, if_commit: str | None
+        self,
+        params: Params,
+        *,
+        branch: str,
+        message: str | None,
+        if_commit: str | None,
+        request_id: str | None,
     ) -> MutationResult:
         return self.served.change(
-            self.signature.name, params, branch=branch, message=message, if_commit=if_commit
+            self.signature.name,
+            params,
+            branch=branch,
+            message=message,
+            if_commit=if_commit,
+            request_id=request_id,
         )

@@ -115,6 +115,7 @@ def _answer(
                 branch=branch,
                 message=beside.get("message"),
                 if_commit=beside.get("if_commit"),
+                request_id=beside.get("request_id"),
             )
 
         return run_mutation(caller, beside, change)

@@ -38,6 +38,7 @@ LIMIT: Schema = {
 CURSOR = _text("next_cursor of the page before; repeat the other arguments beside it.")
 MESSAGE = _text("Why: it stands in the commit.")
 IF_COMMIT = _text("Write only if the branch is at this commit.")
+REQUEST_ID = _text("Write once: a second call with this id, unchanged, writes nothing.")
 NAMES: Schema = {"type": "array", "items": {"type": "string"}}
 
 OF_QUERIES: dict[str, Schema] = {
@@ -51,6 +52,7 @@ OF_WRITES: dict[str, Schema] = {
     "branch": WRITE_BRANCH,
     "message": MESSAGE,
     "if_commit": IF_COMMIT,
+    "request_id": REQUEST_ID,
 }
 OLDER_ARGUMENTS = {
     "query_source": "query",

@@ -38,6 +38,7 @@ def mutate(caller: Caller, arguments: Arguments) -> Answer:
             branch=branch,
             message=arguments.get("message"),
             if_commit=arguments.get("if_commit"),
+            request_id=arguments.get("request_id"),
             timeout_s=caller.timeout_s,
             cancel=caller.cancel,
         )

@@ -36,7 +36,9 @@ from omnigraph.surfaces.server.operations import (
 __all__ = ["operations"]
 
 ROWS = (JSON, ARROW)
-IF_COMMIT = (Header(writes.IF_COMMIT, is_required=True),)
+ONCE = (Header(writes.REQUEST_ID),)
+IF_COMMIT = (Header(writes.IF_COMMIT, is_required=True), *ONCE)
+REPEATS = {200: (writes.REPEATED,)}
 CONDITIONS = tuple(Header(name) for name in ("If-Match", "Range", "If-None-Match", "If-Range"))
 HTML, PLAIN = "text/html", METRICS_TYPE.partition(";")[0]
 
@@ -105,6 +107,8 @@ def _queries() -> tuple[Operation, ...]:
             action=INVOKE_QUERY,
             where=queries.where_of,
             work=queries.work_of,
+            headers=ONCE,
+            answer_headers=REPEATS,
             body=requests.InvokeStoredQueryRequest | None,
             is_body_required=False,
             answer=OneOf("InvokeStoredQueryResponse", (answers.ReadOutput, answers.ChangeOutput)),
@@ -121,6 +125,7 @@ def _queries() -> tuple[Operation, ...]:
             where=queries.where_of_if_commit,
             work=Work.WRITE,
             headers=IF_COMMIT,
+            answer_headers=REPEATS,
             body=requests.InvokeStoredQueryRequest | None,
             is_body_required=False,
             answer=answers.ChangeOutput,
@@ -141,6 +146,8 @@ def _writes() -> tuple[Operation, ...]:
                 where=writes.of_mutation,
                 action=Action.CHANGE,
                 work=Work.WRITE,
+                headers=ONCE,
+                answer_headers=REPEATS,
                 body=requests.ChangeRequest,
                 answer=answers.ChangeOutput,
                 statuses=WRITING,
@@ -165,6 +172,7 @@ def _writes() -> tuple[Operation, ...]:
             action=Action.CHANGE,
             work=Work.WRITE,
             headers=IF_COMMIT,
+            answer_headers=REPEATS,
             body=requests.ChangeRequest,
             answer=answers.ChangeOutput,
             statuses=ON_A_COMMIT,
@@ -179,6 +187,8 @@ def _writes() -> tuple[Operation, ...]:
                 where=writes.of_load,
                 action=Action.CHANGE,
                 work=Work.WRITE,
+                headers=ONCE,
+                answer_headers=REPEATS,
                 body=requests.IngestRequest,
                 is_load=True,
                 answer=answers.IngestOutput,
@@ -196,6 +206,8 @@ def _writes() -> tuple[Operation, ...]:
             where=writes.of_lines,
             action=Action.CHANGE,
             work=Work.WRITE,
+            headers=ONCE,
+            answer_headers=REPEATS,
             params=requests.LoadParams,
             body=str,
             body_type=NDJSON,

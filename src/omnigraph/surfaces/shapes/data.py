@@ -183,6 +183,7 @@ class Mutation(TypedDict):
     affected_edges: int
     actor_id: str | None
     commit: Commit | None
+    is_repeat: bool
 
 
 class Exported(TypedDict):

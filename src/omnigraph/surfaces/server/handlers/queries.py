@@ -15,8 +15,12 @@ from omnigraph.surfaces.crossing.values import encoded
 from omnigraph.surfaces.server.access import INVOKE_QUERY, UnderPolicy, Where, may
 from omnigraph.surfaces.server.calls import Call, Reply, Whole, json_reply
 from omnigraph.surfaces.server.handlers.moments import branch_and_moment, or_main
-from omnigraph.surfaces.server.handlers.writes import expected_commit, no_expected_commit
-from omnigraph.surfaces.server.models.answers import ChangeOutput
+from omnigraph.surfaces.server.handlers.writes import (
+    REQUEST_ID,
+    change_reply,
+    expected_commit,
+    no_expected_commit,
+)
 from omnigraph.surfaces.server.models.queries import QueriesCatalogOutput, QueryCatalogEntry
 from omnigraph.surfaces.server.models.requests import (
     InvokeStoredQueryRequest,
@@ -217,8 +221,9 @@ def _invoke(call: Call, *, if_commit: str | None) -> Reply:
         branch=or_main(asked.branch),
         message=asked.message,
         if_commit=if_commit,
+        request_id=call.headers.get(REQUEST_ID),
         timeout_s=call.timeout_s,
         cancel=call.cancel,
     )
     call.notes["query"] = name
-    return json_reply(ChangeOutput.of(result))
+    return change_reply(result)

@@ -1,13 +1,15 @@
 """Writes: mutations, loads, another schema. Each is one commit or nothing."""
 
+from dataclasses import replace
+
 from omnigraph.base.errors import RequestMalformed, SchemaDeclared
 from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
-from omnigraph.engine.results import LoadResult
+from omnigraph.engine.results import LoadResult, MutationResult
 from omnigraph.surfaces.named_lines import NamedLines
 from omnigraph.surfaces.server.access import Where
-from omnigraph.surfaces.server.calls import Call, Reply, json_reply
+from omnigraph.surfaces.server.calls import Call, Reply, Whole, json_reply
 from omnigraph.surfaces.server.handlers.moments import or_main
 from omnigraph.surfaces.server.models.answers import (
     ChangeOutput,
@@ -25,8 +27,11 @@ from omnigraph.surfaces.server.models.requests import (
 
 __all__ = [
     "IF_COMMIT",
+    "REPEATED",
+    "REQUEST_ID",
     "USUAL_MODE",
     "apply_schema",
+    "change_reply",
     "expected_commit",
     "load",
     "load_lines",
@@ -44,6 +49,9 @@ REQUEST_BODY = "request body"
 """What messages about rows of a request call its file."""
 
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
+REQUEST_ID = "Idempotency-Key"
+REPEATED = "Idempotency-Replayed"
+"""Set on the answer to a request whose key was used before: nothing was written now."""
 
 USUAL_MODE = LoadMode.MERGE
 """A load that says nothing can be sent twice and comes to the same."""
@@ -66,11 +74,20 @@ def _mutate(call: Call, *, if_commit: str | None) -> Reply:
         asked.params,
         branch=or_main(asked.branch),
         if_commit=if_commit,
+        request_id=call.headers.get(REQUEST_ID),
         timeout_s=call.timeout_s,
         cancel=call.cancel,
     )
     call.notes["query"] = result.query_name
-    return json_reply(ChangeOutput.of(result))
+    return change_reply(result)
+
+
+def change_reply(result: MutationResult) -> Reply:
+    return _marked(json_reply(ChangeOutput.of(result)), is_repeat=result.is_repeat)
+
+
+def _marked(reply: Whole, *, is_repeat: bool) -> Reply:
+    return replace(reply, headers={**reply.headers, REPEATED: "true"}) if is_repeat else reply
 
 
 def of_mutation(call: Call) -> Where:
@@ -109,13 +126,15 @@ def load(call: Call) -> Reply:
     asked = call.request(IngestRequest)
     data = asked.data.encode("utf-8")
     result = _load(call, data, branch=asked.branch, from_=asked.from_, mode=asked.mode)
-    return json_reply(IngestOutput.of(result, call.actor, call.of.address))
+    reply = json_reply(IngestOutput.of(result, call.actor, call.of.address))
+    return _marked(reply, is_repeat=result.is_repeat)
 
 
 def load_lines(call: Call) -> Reply:
     asked = call.params
     result = _load(call, call.body, branch=asked.branch, from_=asked.from_, mode=asked.mode)
-    return json_reply(GraphBatchLoadOutput.of(result, call.actor))
+    reply = json_reply(GraphBatchLoadOutput.of(result, call.actor))
+    return _marked(reply, is_repeat=result.is_repeat)
 
 
 def _load(
@@ -127,6 +146,7 @@ def _load(
         mode=(mode or USUAL_MODE).value,
         branch=or_main(branch),
         from_=from_,
+        load_id=call.headers.get(REQUEST_ID),
         engine="local",
     )
     call.notes["rows"] = result.total_entities
