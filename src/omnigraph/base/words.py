@@ -8,6 +8,7 @@ __all__ = [
     "MAX_SHOWN_CHARACTERS",
     "amount",
     "clipped",
+    "in_bytes",
     "is_whole",
     "listed",
     "quoted",

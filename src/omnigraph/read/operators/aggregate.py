@@ -27,7 +27,7 @@ from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
 from omnigraph.read.values.sums import TOO_MANY, exact_sums, finite, fitting
 
-__all__ = ["aggregate"]
+__all__ = ["Grouped", "aggregate"]
 
 
 def aggregate(frame: Frame, op: Aggregate, context: Context) -> Frame:

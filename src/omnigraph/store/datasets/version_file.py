@@ -18,6 +18,7 @@ from typing import NamedTuple
 from omnigraph.base.frozen import frozen
 
 __all__ = [
+    "MAGIC",
     "Base",
     "MalformedVersionFile",
     "VersionFile",
