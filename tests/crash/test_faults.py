@@ -17,12 +17,14 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import GraphMissing, OmnigraphError, StorageFailed
+from omnigraph.base.errors import GraphMissing, OmnigraphError, OutcomePending, StorageFailed
 from omnigraph.base.failpoints import NEVER, Failpoint
+from omnigraph.base.ids import MAIN
 from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, GRAPH, MANIFEST, RECOVERY, SCHEMAS, table_path
 from omnigraph.write.recover import recover_all
+from omnigraph.write.writer import finish_pending
 from tests.crash.dying import OLD, SCENARIOS, InterruptAt
 from tests.places import let_leases_end
 from tests.store_contract.builders import (
@@ -118,11 +120,12 @@ def write_under_limits(place: str) -> None:
         try:
             put(store, edit)
             outcomes.add("written")
-        except StorageFailed:
+        except (StorageFailed, OutcomePending):
             outcomes.add("refused")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         assert contents(open_store(place)) in (before, after), limit
+        finish_pending(store, MAIN, None)
         put(store, edit)
         assert contents(store) == after, limit
         assert store.objects.list(RECOVERY) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.base.errors import RecoveryRequired, StorageFailed
+from omnigraph.base.errors import OutcomePending, RecoveryRequired, StorageFailed
 from omnigraph.base.failpoints import NEVER, Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN
 from omnigraph.store.audit import RecoveryAction
@@ -317,7 +317,7 @@ def test_a_landing_that_fails_once_is_finished_by_the_writer_itself(
 def test_a_disk_that_stays_broken_leaves_the_write_to_the_next_writer(tmp_path: Path) -> None:
     EDIT.graph(tmp_path)
     store = store_of(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=2))
-    with pytest.raises(StorageFailed, match="I/O error"):
+    with pytest.raises(OutcomePending, match="I/O error"):
         EDIT.write(store, NEVER)
     assert contents(open_store(tmp_path)) == OLD
     recover_all(open_store(tmp_path))

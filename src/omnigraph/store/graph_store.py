@@ -175,7 +175,8 @@ class GraphStore:
         store = cls(storage, clock=clock, limits=limits, trace=trace)
         if (mark := store.objects.get(GRAPH)) is None:
             raise GraphMissing(uri)
-        _id_of_graph(mark, root)
+        if not root.is_on_disk:
+            _id_of_graph(mark, root)  # a proxy may have answered
         try:
             store.manifest.newest(None)
         except StorageFailed as failure:
