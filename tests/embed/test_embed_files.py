@@ -3,6 +3,8 @@
 import io
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from omnigraph.embed.providers import open_provider
 from omnigraph.engine.embed_files import EmbeddedLines, embed_lines
 from omnigraph.engine.language import catalog_of
 from omnigraph.errors import EmbedModelWrong, EmbedTextRefused, SourceInvalid
-from tests.embed.server import embed_server
+from tests.embed.server import EmbedServer, Reply, embed_server, texts
 from tests.surfaces.cli import CommandLine
 
 SCHEMA = """
@@ -142,3 +144,97 @@ def test_the_command_embeds_a_graph(
     answer = omnigraph("embed", "g.omni", "--only", "all", "--json").json
     assert answer.keys() == {"branch", "model", "embedded", "emptied", "commit"}
     assert answer["embedded"]["Paper"] == {"of_title": 0, "vector": 0}
+
+
+MANY = [f"text {number}" for number in range(900)]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbedServer]:
+    with embed_server() as server:
+        yield server
+
+
+@dataclass
+class Notes:
+    """A file of many texts in the working directory, and the command that embeds it."""
+
+    command: CommandLine
+    server: EmbedServer
+    monkeypatch: pytest.MonkeyPatch
+    texts: list[str] = field(default_factory=lambda: [*MANY])
+
+    def embed(self, *more: str) -> Any:
+        Path("s.pg").write_text('node Note { text: String @key v: Vector(8)? @embed("text") }')
+        lines = [json.dumps({"type": "Note", "data": {"text": text}}) for text in self.texts]
+        Path("in.jsonl").write_text("\n".join(lines))
+        files = ("--data", "in.jsonl", "--schema", "s.pg", "--out", "out.jsonl")
+        return self.command("embed", *files, "--json", *more)
+
+    def asked_after(self, requests: int) -> list[str]:
+        return [t for _, _, document in self.server.requests[requests:] for t in texts(document)]
+
+    def vectors(self) -> dict[str, list[float]]:
+        lines = Path("out.jsonl").read_text().splitlines()
+        return {(data := json.loads(line)["data"])["text"]: data["v"] for line in lines}
+
+
+@pytest.fixture
+def notes(
+    server: EmbedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Notes:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "openai-compatible")
+    monkeypatch.setenv("OMNIGRAPH_EMBED_BASE_URL", server.url)
+    return Notes(CommandLine(monkeypatch, capsys), server, monkeypatch)
+
+
+@pytest.mark.parametrize("answered", [0, 1, 3])
+@pytest.mark.parametrize("only", ["missing", "all"])
+def test_every_answer_before_a_failure_is_kept_beside_the_file(
+    notes: Notes, answered: int, only: str
+) -> None:
+    failure = Reply(401, {"error": {"message": "no"}})
+    notes.server.replies.extend([*[Reply() for _ in range(answered)], failure])
+    assert notes.embed("--only", only).json["code"] == "embed_refused"
+    assert not Path("out.jsonl").exists()
+    paid = {t for _, _, document in notes.server.requests[:answered] for t in texts(document)}
+    before = len(notes.server.requests)
+    notes.texts = [*reversed(MANY), "one more"]
+    assert notes.embed("--only", only).json["vectors"] == 901
+    assert sorted([*paid, *notes.asked_after(before)]) == sorted(notes.texts)
+    assert notes.vectors() == {text: mock(text, 8) for text in notes.texts}
+    assert sorted(path.name for path in Path().iterdir()) == ["in.jsonl", "out.jsonl", "s.pg"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("OMNIGRAPH_EMBED_MODEL", "other"), ("OMNIGRAPH_EMBED_MAX_CHARACTERS", "6")],
+)
+def test_a_kept_vector_is_not_used_with_another_model_or_beginning_of_a_text(
+    notes: Notes, setting: str, value: str
+) -> None:
+    notes.server.replies.extend([Reply(), Reply(401, {"error": {"message": "no"}})])
+    assert notes.embed().exit_code != 0
+    before = len(notes.server.requests)
+    notes.monkeypatch.setenv(setting, value)
+    assert notes.embed().json["vectors"] == 900
+    assert len(notes.asked_after(before)) == 900
+    beginning = slice(6 if setting.endswith("CHARACTERS") else None)
+    assert notes.vectors() == {text: mock(text[beginning], 8) for text in MANY}
+    assert not Path(".out.jsonl.vectors").exists()
+
+
+def test_a_text_that_is_refused_leaves_the_vectors_of_the_others_to_the_next_try(
+    notes: Notes,
+) -> None:
+    notes.server.max_characters = 100
+    notes.texts = [*MANY, "long " * 40]
+    assert notes.embed().json["code"] == "embed_text_refused"
+    before = len(notes.server.requests)
+    notes.texts = [*MANY, "short"]
+    assert notes.embed().json["vectors"] == 901
+    assert notes.asked_after(before) == ["short"]

@@ -8,12 +8,11 @@ import pyarrow as pa
 from omnigraph.base.violations import Violation
 from omnigraph.embed.columns import has_text, matrix_of, vector_column
 from omnigraph.embed.digests import text_digests, vector_digests
-from omnigraph.embed.kept import KeptObject, KeptVectors, Whereabouts, kept_vectors
+from omnigraph.embed.keeping import KeepingProvider
 from omnigraph.embed.origins import FACTS, note_origins
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import VectorTarget, vectors_of
-from omnigraph.embed.texts import Embedded, Refused, embed_in_parts
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.objects import Objects
 
@@ -22,11 +21,8 @@ __all__ = ["Ingest"]
 
 class Ingest:
     def __init__(self, config: EmbedConfig, objects: Objects, kept_in: str) -> None:
-        self._provider = open_provider(config)
+        self._provider = KeepingProvider(open_provider(config), objects, kept_in)
         self._objects = objects
-        self._kept = KeptVectors(objects, kept_in)
-        self._known: dict[int, Whereabouts] = {}
-        self._added: dict[int, KeptObject] = {}
         self._facts = [FACTS.empty_table()]
 
     def fill(
@@ -46,7 +42,7 @@ class Ingest:
         """Write down what the vectors were made of."""
         facts = pa.concat_tables(self._facts)
         if facts.num_rows:
-            note_origins(self._objects, uuid.uuid4().hex, self._provider.model, facts)
+            note_origins(self._objects, uuid.uuid4().hex, self._provider.provider.model, facts)
 
     def _filled(
         self, entity: EntityType, target: VectorTarget, rows: pa.RecordBatch
@@ -59,7 +55,7 @@ class Ingest:
         encoded = source.filter(pa.array(wanted)).dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         digests = text_digests(texts)
-        made = self._embedded(texts, digests, target.width)
+        made = self._provider.embed(texts, digests, target.width)
         facts = {"text": digests, "vector": vector_digests(made.vectors)}
         is_made = pa.array([at not in made.refused for at in range(len(texts))])
         self._facts.append(pa.table(facts, schema=FACTS).filter(is_made))
@@ -75,27 +71,3 @@ class Ingest:
             if number in made.refused
         ]
         return rows.set_column(at, rows.schema.field(at), filled), refused
-
-    def _embedded(self, texts: list[str], digests: pa.Array, width: int) -> Embedded:
-        """The vector of each text: one that an earlier try has kept, or a new one, kept at once."""
-        if width not in self._known:
-            self._known[width] = self._kept.whereabouts(width)
-            self._added[width] = self._new_object(width)
-        places = self._known[width].find(digests)
-        vectors, is_there = kept_vectors(self._objects, places, digests, width)
-        lacking = np.flatnonzero(~is_there)
-        refused: dict[int, Refused] = {}
-        wanted = [texts[at] for at in lacking]
-        for part in embed_in_parts(self._provider, wanted, purpose="row", width=width):
-            at = lacking[part.start : part.start + len(part.vectors)]
-            if part.refused is not None:
-                refused[int(lacking[part.start])] = part.refused
-            else:
-                vectors[at] = part.vectors
-                if self._added[width].is_full:
-                    self._added[width] = self._new_object(width)
-                self._added[width].add(digests.take(pa.array(at)), part.vectors)
-        return Embedded(vectors, refused)
-
-    def _new_object(self, width: int) -> KeptObject:
-        return KeptObject(self._objects, self._kept.new_object(width), width)

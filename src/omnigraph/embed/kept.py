@@ -1,7 +1,9 @@
-"""Vectors that were made but are not in a commit yet, kept in the graph's storage by text digest.
+"""Vectors that were made but are not where they belong yet, kept in storage by text digest.
 
 They survive a killed driver and a failing provider: the next try makes only the missing ones. The
 vector of a text may be stored twice; both copies are valid.
+
+Vectors for a graph are kept in the graph's storage, vectors for a file in a folder next to it.
 """
 
 import hashlib
@@ -16,11 +18,11 @@ from numpy.typing import NDArray
 
 from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import DIGEST
-from omnigraph.embed.provider import Vectors
+from omnigraph.embed.provider import EmbedConfig, Vectors
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects
 
-__all__ = ["KeptObject", "KeptVectors", "Whereabouts", "kept_for", "kept_vectors"]
+__all__ = ["KeptObject", "KeptVectors", "Whereabouts", "kept_as", "kept_for", "kept_vectors"]
 
 
 MAX_OBJECT_TEXTS = 1_024
@@ -55,10 +57,17 @@ class Whereabouts:
         return tuple(self.objects[number] for number in np.unique(found))
 
 
-def kept_for(job: Literal["embed", "load"], *, branch: str, model: str) -> str:
+def kept_for(job: Literal["embed", "load"], *, branch: str, config: EmbedConfig, model: str) -> str:
     """The folder of a graph for the vectors of such a job: one for each branch and model."""
-    named = hashlib.sha256(f"{job}\n{branch}\n{model}".encode()).hexdigest()[:32]
-    return f"{STAGING}/embed~{named}"
+    return f"{STAGING}/embed~{kept_as(job, branch, config=config, model=model)}"
+
+
+def kept_as(*about: str, config: EmbedConfig, model: str) -> str:
+    """A name that differs wherever one text may have another vector."""
+    told = "\n".join((*about, model))
+    if config.max_characters is not None:
+        told += f"\n{config.max_characters}"
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
 class KeptVectors:
@@ -81,11 +90,16 @@ class KeptVectors:
                 found = found.with_more(texts, np.zeros(len(texts), np.int64), [name])
         return found
 
-    def drop(self) -> None:
-        """They are in a commit now, or were never needed."""
+    def drop(self, *, is_alone: bool) -> None:
+        """They are in a commit now, or were never needed.
+
+        The empty folder goes only if the caller `is_alone`: another job that is just writing a
+        vector into it would fail.
+        """
         for name in self._objects.list(self._folder):
             self._objects.delete(name)
-        self._objects.forget_folder(self._folder)
+        if is_alone:
+            self._objects.forget_folder(self._folder)
 
 
 # Inside a task ------------------------------------------------------------------------------------

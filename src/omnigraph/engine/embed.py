@@ -41,8 +41,9 @@ def embed(engine: Engine, request: Embed, progress: Progress | None = None) -> E
     from omnigraph.pipeline.staging.record import driving
 
     store = engine.store
-    provider = open_provider(engine.settings.embed)
-    folder = kept_for("embed", branch=request.branch, model=provider.model)
+    config = engine.settings.embed
+    provider = open_provider(config)
+    folder = kept_for("embed", branch=request.branch, config=config, model=provider.model)
     kept = KeptVectors(store.objects, folder)
     note = CommitNote(CommitKind.EMBED, request.actor, request.message)
     # One driver has the vectors that are kept. The name is shown to whoever comes second.
@@ -57,7 +58,7 @@ def embed(engine: Engine, request: Embed, progress: Progress | None = None) -> E
             raise
         assert written is not None, "an embedding is never there already"
         writer.files.end(written.work, written.commit)
-        kept.drop()
+        kept.drop(is_alone=True)
         tidy_origins(store.objects, store.clock.ulid())
     return EmbedResult(
         branch=request.branch,

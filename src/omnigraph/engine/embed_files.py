@@ -2,11 +2,17 @@
 
 A line is an envelope as a load takes it. One to which nothing is added comes out as it was, byte
 for byte.
+
+While a file is embedded, the answers of the provider are kept in a folder next to the file that is
+written. The folder is removed once the file is there.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
@@ -15,12 +21,17 @@ from omnigraph.base.errors import EmbedTextRefused, SourceInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import clipped
-from omnigraph.embed.provider import Provider
+from omnigraph.embed.digests import text_digests
+from omnigraph.embed.keeping import KeepingProvider
+from omnigraph.embed.kept import kept_as
+from omnigraph.embed.provider import EmbedConfig, Provider
 from omnigraph.embed.targets import VectorTarget, require_models, targets_of, vectors_of
-from omnigraph.embed.texts import Refused, embed_texts
+from omnigraph.embed.texts import Embedded, Refused, embed_texts
+from omnigraph.engine.outfile import new_file
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.store.objects import DiskObjects
 
-__all__ = ["EmbeddedLines", "embed_lines"]
+__all__ = ["EmbeddedLines", "embed_lines", "new_embedded_file"]
 
 # Enough texts for a provider's batches, and little to hold.
 BATCH_LINES = 2_048
@@ -43,8 +54,23 @@ class _Line:
     """Vectors that it lacks, and whose text it has."""
 
 
+@contextmanager
+def new_embedded_file(
+    path: Path, provider: Provider, config: EmbedConfig
+) -> Iterator[tuple[BinaryIO, KeepingProvider]]:
+    """A file for embedded lines, at `path` once all went well, and the provider to ask for them.
+
+    If that fails, the vectors that were made stay in a folder next to `path`, for the next try.
+    """
+    kept = path.with_name(f".{path.name}.vectors")
+    folder = f"{kept.name}/{kept_as(config=config, model=provider.model)}"
+    with new_file(path, overwrite=False) as sink:
+        yield sink, KeepingProvider(provider, DiskObjects(path.parent), folder)
+    shutil.rmtree(kept, ignore_errors=True)
+
+
 def embed_lines(
-    provider: Provider,
+    provider: Provider | KeepingProvider,
     catalog: Catalog,
     source: Iterable[bytes],
     sink: BinaryIO,
@@ -56,7 +82,8 @@ def embed_lines(
 
     `file` is what errors call the source.
     """
-    require_models(provider, targets_of(catalog))
+    asked = provider.provider if isinstance(provider, KeepingProvider) else provider
+    require_models(asked, targets_of(catalog))
     read = made = 0
     numbered = iter(enumerate(source, start=1))
     while batch := list(islice(numbered, BATCH_LINES)):
@@ -109,13 +136,13 @@ def _entity(envelope: Any, catalog: Catalog, where: str) -> EntityType:
     )
 
 
-def _fill(provider: Provider, lines: list[_Line]) -> int:
+def _fill(provider: Provider | KeepingProvider, lines: list[_Line]) -> int:
     """Put vectors into the envelopes that lack them; how many."""
     made = 0
     for width in sorted({target.width for line in lines for target in line.targets}):
         places = [*_places(lines, width)]
         texts = list(dict.fromkeys(text for _, _, text in places))
-        embedded = embed_texts(provider, texts, purpose="row", width=width)
+        embedded = _embedded(provider, texts, width)
         if embedded.refused:
             raise _refusal(places, {texts[at]: why for at, why in embedded.refused.items()})
         by_text = dict(zip(texts, embedded.vectors, strict=True))
@@ -123,6 +150,12 @@ def _fill(provider: Provider, lines: list[_Line]) -> int:
             line.envelope["data"][target.name] = by_text[text].tolist()
         made += len(places)
     return made
+
+
+def _embedded(provider: Provider | KeepingProvider, texts: list[str], width: int) -> Embedded:
+    if isinstance(provider, KeepingProvider):
+        return provider.embed(texts, text_digests(texts), width)
+    return embed_texts(provider, texts, purpose="row", width=width)
 
 
 def _places(lines: list[_Line], width: int) -> Iterator[tuple[_Line, VectorTarget, str]]:

@@ -140,7 +140,7 @@ class Preparation(Writer[Work]):
         if self._quarantine is not None and ending is not Ending.UNKNOWN:
             self._quarantine.drop()
         if self._request.embed and commit is not None:
-            KeptVectors(self._store.objects, self._kept_in()).drop()
+            KeptVectors(self._store.objects, self._kept_in()).drop(is_alone=False)
         if self._owned is not None:
             self._owned.close()
 
@@ -299,8 +299,9 @@ class Preparation(Writer[Work]):
         return None if self._request.dry_run else config
 
     def _kept_in(self) -> str:
-        model = open_provider(self._engine.settings.embed).model if self._request.embed else ""
-        return kept_for("load", branch=self._request.branch, model=model)
+        config = self._engine.settings.embed
+        model = open_provider(config).model if self._request.embed else ""
+        return kept_for("load", branch=self._request.branch, config=config, model=model)
 
     def _start(self, planned: "PlannedInput") -> "Runner":
         from omnigraph.pipeline.local import InProcess

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -31,6 +31,10 @@ from omnigraph.surfaces.cli.options import (
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.progress import load_progress, waiting
 from omnigraph.surfaces.wire import embed_json, embedded_file_json
+
+if TYPE_CHECKING:
+    from omnigraph.embed.keeping import KeepingProvider
+    from omnigraph.embed.provider import Provider
 
 STANDARD = Path("-")
 
@@ -133,9 +137,8 @@ def _embed_file(
 ) -> None:
     """Write the lines of a file with the vectors that they lack."""
     from omnigraph.embed.providers import open_provider
-    from omnigraph.engine.embed_files import embed_lines
+    from omnigraph.engine.embed_files import embed_lines, new_embedded_file
     from omnigraph.engine.language import catalog_of
-    from omnigraph.engine.outfile import new_file
     from omnigraph.engine.settings import Settings
 
     if schema is None:
@@ -145,17 +148,19 @@ def _embed_file(
             "--json wants standard output, and so do the lines: name a file with --out"
         )
     catalog = catalog_of(read_source(schema, SCHEMA))
-    provider = open_provider(Settings.from_environment().embed)
+    config = Settings.from_environment().embed
+    provider = open_provider(config)
     with ExitStack() as stack:
         source: BinaryIO = sys.stdin.buffer
         if data != STANDARD:
             with reading_file(str(data)):
                 source = stack.enter_context(data.open("rb"))
         sink: BinaryIO = sys.stdout.buffer
+        asked: Provider | KeepingProvider = provider
         if out != STANDARD:
-            sink = stack.enter_context(new_file(out, overwrite=False))
+            sink, asked = stack.enter_context(new_embedded_file(out, provider, config))
         stack.enter_context(waiting("embed", is_silent=quiet, as_json=as_json))
-        result = embed_lines(provider, catalog, source, sink, file=str(data), is_all=is_all)
+        result = embed_lines(asked, catalog, source, sink, file=str(data), is_all=is_all)
         sink.flush()
     if as_json:
         print_json(embedded_file_json(result, model=provider.model, path=str(out)))
