@@ -453,11 +453,32 @@ def test_a_place_where_nobody_listens_is_unreachable(server: EmbedServer) -> Non
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost", "ftp://host", "http://", "http://host:port", "http://h/?k=a b", "http://h/\t"],
+    [
+        "localhost",
+        "ftp://host",
+        "http://",
+        "http://host:port",
+        "http://h/?k=a b",
+        "http://h/\t",
+        "http://a..b/v1",
+        f"http://{'a' * 64}.test/v1",
+        "http://./v1",
+        "http://h/schlüssel",
+        "http://h/v1?k=schlüssel",
+    ],
 )
 def test_what_is_no_url_is_refused_unseen(url: str) -> None:
-    with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_EMBED_BASE_URL"):
+    with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_EMBED_BASE_URL") as caught:
         OpenAiCompatible(EmbedConfig("openai-compatible", base_url=url))
+    assert "schlüssel" not in caught.value.render()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"), [("http://bücher.test/v1", "bücher.test/v1"), ("http://[::1]:80", "[::1]:80")]
+)
+def test_a_host_that_a_resolver_can_be_asked_for_is_taken(url: str, shown: str) -> None:
+    provider = OpenAiCompatible(EmbedConfig("openai-compatible", base_url=url))
+    assert provider._service.title == f"openai-compatible at http://{shown}"
 
 
 @pytest.mark.parametrize("key", ["sk-\nSECRET", "schlüssel-SECRET"])

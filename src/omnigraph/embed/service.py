@@ -90,7 +90,10 @@ class Service:
 
     def __post_init__(self) -> None:
         if not _is_url(self.base_url):
-            rule = "it must be http:// or https:// and a host, without blanks"
+            rule = (
+                "it must be http:// or https:// and a host, without blanks; after the host, "
+                "letters beyond ASCII are written as %XX"
+            )
             raise ArgumentInvalid(argument="OMNIGRAPH_EMBED_BASE_URL", value=None, rule=rule)
         # Python's own error about such a header would show it.
         if not all(value.isascii() and value.isprintable() for value in self.headers.values()):
@@ -101,8 +104,9 @@ class Service:
     def title(self) -> str:
         """The service as a message names it: without what a URL may hide."""
         parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""
-        return f"{self.name} at {parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+        return f"{self.name} at {parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
     def post(
         self, path: str, document: object, purpose: Purpose, limit_s: float | None = None
@@ -154,6 +158,9 @@ class Service:
         connection.response_class = cast("type[HTTPResponse]", timed)
         target = f"{parts.path.rstrip('/')}{path}" + (f"?{parts.query}" if parts.query else "")
         try:
+            # What is left after connecting and its handshake is for the request.
+            connection.connect()
+            connection.sock.settimeout(self._left_s(deadline_s))
             connection.request(
                 "POST", target, body, {**self.headers, "Content-Type": "application/json"}
             )
@@ -283,7 +290,17 @@ def _is_url(text: str) -> bool:
     except ValueError:
         return False
     is_plain = text.isprintable() and " " not in text
-    return is_plain and parts.scheme in ("http", "https") and bool(parts.hostname)
+    # Python's own error about such a path or query would show it.
+    is_plain = is_plain and (parts.path + parts.query).isascii()
+    return is_plain and parts.scheme in ("http", "https") and _is_host(parts.hostname or "")
+
+
+def _is_host(name: str) -> bool:
+    """Whether a resolver can be asked for it."""
+    try:
+        return bool(name.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def _seconds(retry_after: str | None) -> float | None:
