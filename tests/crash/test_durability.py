@@ -14,8 +14,9 @@ from omnigraph.engine.export_parts import export_parts
 from omnigraph.engine.requests import Export
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.travel import view_for
-from omnigraph.store.durability import Durability
+from omnigraph.store.durability import MAX_DURABLE_DIRECTORIES, Disk, Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.objects import DiskObjects
 from tests.crash.dying import SCENARIOS
 
 # Nothing is read from these after a crash: Lance keeps a copy of a transaction in the version that
@@ -123,3 +124,33 @@ def test_an_export_of_a_relaxed_graph_waits_for_no_disk(
     watch_syncs(monkeypatch, synced.append)
     export_to(tmp_path / "export", store, is_in_parts=is_in_parts)
     assert (tmp_path / "export" / MANIFEST).is_file() and not synced
+
+
+def test_a_folder_that_is_made_again_is_durable_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = DiskObjects(tmp_path)
+    objects.put("folder/inner/first", b"1")
+    objects.delete("folder/inner/first")
+    objects.forget_folder("folder")
+    watch = Watch(tmp_path)
+    watch_syncs(monkeypatch, watch.note)
+    objects.put("folder/inner/second", b"2")
+    assert not watch.losing()
+
+
+def test_what_is_known_of_folders_stays_small_however_many_there_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, synced = Disk(tmp_path), list[int]()
+    watch_syncs(monkeypatch, synced.append)
+    folders = [tmp_path / str(number) for number in range(MAX_DURABLE_DIRECTORIES + 1)]
+    for folder in folders:
+        folder.mkdir()
+    for folder in folders:
+        disk.sync_name(folder / "file")
+    before = len(synced)
+    disk.sync_name(folders[-1] / "file")
+    assert len(synced) == before + 1, "its name in the folder above was synced before"
+    disk.sync_name(folders[0] / "file")
+    assert len(synced) == before + 3, "it was let go, so its name is synced again"

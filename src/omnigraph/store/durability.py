@@ -13,12 +13,16 @@ from pathlib import Path
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.process import claim_process
+from omnigraph.base.recent import Recent
 
 __all__ = ["Disk", "Durability"]
 
 
 # More would find the disk's journal being written for the ones before.
 PARALLEL_SYNCS = 8
+
+# Every branch brings directories of its own. One that was let go is synced once more.
+MAX_DURABLE_DIRECTORIES = 1_024
 
 
 class Durability(Enum):
@@ -34,7 +38,8 @@ class Disk:
     def __init__(self, root: Path, durability: Durability = Durability.FSYNC) -> None:
         self._root = root
         self._durability = durability
-        self._durable: set[Path] = set()
+        self._durable: Recent[Path, Path] = Recent(MAX_DURABLE_DIRECTORIES)
+        """Directories whose names are known to be durable."""
 
     def sync(self, files: Iterable[Path]) -> None:
         """Make files durable with their names, in no order: all are when it returns."""
@@ -47,6 +52,10 @@ class Disk:
     def sync_name(self, file: Path) -> None:
         self._sync(set(), {file.parent})
 
+    def forget(self, directory: Path) -> None:
+        """The directory was removed: if it is made again, its name is a new one."""
+        self._durable.forget_all(lambda known: known.is_relative_to(directory))
+
     def _sync(self, files: set[Path], directories: set[Path]) -> None:
         if self._durability is not Durability.FSYNC:
             return
@@ -54,10 +63,11 @@ class Disk:
         # A directory is a name in its parent: synced when we first meet it, and it stays there.
         new = {d for directory in directories for d in self._not_yet_durable(directory)}
         _sync_all(self._pool, files | directories | {directory.parent for directory in new})
-        self._durable |= new
+        for directory in new:
+            self._durable.put(directory, directory)
 
     def _not_yet_durable(self, directory: Path) -> Iterator[Path]:
-        while directory not in self._durable and directory != self._root:
+        while self._durable.get(directory) is None and directory != self._root:
             yield directory
             directory = directory.parent
 

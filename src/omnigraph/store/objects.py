@@ -182,6 +182,7 @@ class DiskObjects:
                 path.rmdir() if path.is_dir() else path.unlink()
         with suppress(OSError):
             directory.rmdir()
+        self._disk.forget(directory)
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)
