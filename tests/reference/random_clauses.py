@@ -168,13 +168,17 @@ class _Drawing:
                 ends = (other, binds) if self.types[binds] == target else (binds, other)
                 clauses.append(Walked(ends[0], edge, ends[1]))
             inside.append(binds)
-        how = "walk" if near else self.choose(["walk", "walk", "tied", "test"])
+        how = "walk" if near else self.choose(["walk", "walk", "tied", "test", "apart"])
         if how == "walk":
             clauses.append(self.walk(inside, near=near))
         elif how == "tied":
             other = self.fresh(self.choose(["A", "B"]))
             clauses += [Declared(other, self.types[other])]
             clauses += self.ties(self.choose(scope), other)
+        elif how == "apart":
+            # A walk that nothing ties to the surroundings, beside one from them.
+            other = self.fresh(self.choose(["A", "B"]))
+            clauses += [Declared(other, self.types[other]), self.walk([other]), self.walk(inside)]
         else:
             clauses.append(self.test(inside))
         inside = list(dict.fromkeys([*inside, *bound_by(tuple(clauses))]))

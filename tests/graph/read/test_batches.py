@@ -31,9 +31,14 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 def ask(
-    view: View, clauses: str, shown: str, profile: Profile | None = None
+    view: View,
+    clauses: str,
+    shown: str,
+    profile: Profile | None = None,
+    *,
+    room: int = 50_000,
 ) -> tuple[ir.ReadQuery, int]:
-    """The plan, and how many rows it gives with room for some thousand."""
+    """The plan, and how many rows it gives with room for some thousand, or for `room` bytes."""
     text = f"query q() {{ match {{ {clauses} }} return {{ {shown} }} }}"
     plan = compile_query(SourceText(text), CATALOG)
     assert isinstance(plan, ir.ReadQuery)
@@ -41,7 +46,7 @@ def ask(
         plan,
         view,
         {},
-        cache=RuntimeCache(ReadLimits(max_block_bytes=50_000)),
+        cache=RuntimeCache(ReadLimits(max_block_bytes=room)),
         now_ms=0,
         budget=Budget(memory_bytes=200_000),
         profile=profile,
@@ -61,6 +66,20 @@ def ask(
 )
 def test_a_block_may_look_at_more_pairs_than_fit(view: View, block: str, rows: int) -> None:
     assert ask(view, f"$a: A  {block}", "$a.k")[1] == rows
+
+
+@pytest.mark.parametrize("kind", ["or", "optional"])
+def test_batches_bind_the_same_whether_or_not_they_find_anything(tmp_path: Path, kind: str) -> None:
+    """Only the last rows have an edge, so that other batches of the block end early."""
+    rows = [Entity("A", f"{i}", {"k": f"{i}"}) for i in range(COUNT)]
+    last = rows[-1].id
+    edges = [Entity("Aa", "e", {}, src=last, dst=last)]
+    view = View(stored(plain_graph(CATALOG, {"A": rows, "Aa": edges}), tmp_path))
+    block = "{ $a aa $b  $c: A  $c aa $d }"
+    if kind == "or":
+        assert ask(view, f'$a: A  or {block} {{ $a.k = "0" }}', "$a.k", room=100)[1] == 2
+    else:
+        assert ask(view, f"$a: A  optional {block}", "$a.k", room=100)[1] == COUNT
 
 
 def test_an_answer_that_does_not_fit_is_refused(view: View) -> None:

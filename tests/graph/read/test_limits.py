@@ -36,6 +36,7 @@ def test_a_cancelled_query_ends_with_an_error_of_its_own(town: Town) -> None:
 
 def test_a_search_is_stopped_between_two_depths(town: Town) -> None:
     """The walk begins in time; what stops it is asked again while it runs."""
+    town.ask(WALK)  # so that the adjacency is there, which is made between looks of its own
 
     class Soon(threading.Event):
         """Set once the scan is done."""

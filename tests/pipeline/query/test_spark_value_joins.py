@@ -62,6 +62,16 @@ def test_all_comparisons_of_two_variables_hold_on_spark(
         assert Counter((row["a"], row["b"]) for row in answer) == expected
 
 
+def test_tested_nodes_are_multiplied_on_spark(spark: Spark, tmp_path: Path) -> None:
+    """Either side may be tested away, and of the other one nothing may be looked at."""
+    view = View(stored(some_graph(), tmp_path))
+    for tests, pairs in (("$a.n = 0  $b.n = 1", 50), ("$a.n = 0  $b.n = 7", 0)):
+        plan = better(f"match {{ $a: A  $b: B  {tests} }} return {{ count($a) as n }}")
+        assert any(isinstance(op, ir.ValueJoin) for op in operators(plan.plan))
+        for answer in answers(spark, plan, view):
+            assert answer == [{"n": pairs}]
+
+
 def test_a_sum_of_floats_that_fits_is_given_on_spark(spark: Spark, tmp_path: Path) -> None:
     values = [1e308, 1e308, -1e308]
     rows = [Entity("A", str(i), {"k": str(i), "f": f}) for i, f in enumerate(values)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar, Value
+from omnigraph.lang.plan.chain import binds, chain
 from omnigraph.lang.plan.ir import (
     ROW,
     Aggregate,
@@ -133,7 +134,9 @@ def _lines(op: Op) -> Iterator[Line]:
             yield f"Nothing {' and '.join(show_predicate(p) for p in because)}".rstrip(), op
         case ValueJoin(source=source, pattern=pattern, tests=tests):
             yield from _lines(source)
-            head = f"ValueJoin {', '.join(map(show_predicate, tests))}"
+            joined = ", ".join(v for link in chain(pattern) for v in binds(link))
+            shown = ", ".join(map(show_predicate, tests))
+            head = f"ValueJoin {shown}" if tests else f"Product with {joined}"
             yield from _with_blocks(head, op, pattern)
         case Expand(source=source):
             yield from _lines(source)

@@ -165,8 +165,9 @@ class ValueJoin:
     """Each row with each row of the pattern for which all tests hold.
 
     The left side of a test is about the row, the right side about the row of the pattern. All tests
-    are equalities, but for the last one, which may be `<`, `<=`, `>` or `>=`. The pattern begins in
-    `Unit` and shares no variable with the source. Null matches nothing.
+    are equalities, but for the last one, which may be `<`, `<=`, `>` or `>=`; without tests it is a
+    product. The pattern begins in `Unit` and shares no variable with the source. Null matches
+    nothing.
     """
 
     source: "Op"

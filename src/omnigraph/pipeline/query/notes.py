@@ -63,8 +63,8 @@ def _note(op: Op, view: View, max_broadcast_rows: int) -> str | None:
             return _filter(op)
         case Expand():
             return _expand(op, view, max_broadcast_rows)
-        case ValueJoin():
-            return "joined by value"
+        case ValueJoin(tests=tests):
+            return "joined by value" if tests else "each with each row"
         case AntiJoin():
             return "left anti join"
         case SemiJoin():

@@ -37,7 +37,7 @@ class _Hop:
 def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     frame = _with_bound_ends(frame, op)
     if frame.count == 0:
-        return _nowhere(frame.only(demand.live), op, context)
+        return _nowhere(frame.only(demand.live), op, demand, context)
     wants_target = op.target in demand.live and not op.is_target_bound
     wants_edge = op.edge_variable in demand.live
     if wants_edge and (table := _whole_table(frame, op, context)) is not None:
@@ -60,11 +60,14 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     return _rows(frame, op, hop, ranges, demand, context)
 
 
-def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
-    """From no rows to no rows, without a look at an edge."""
-    if not op.is_target_bound:
+def _nowhere(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
+    """From no rows to no rows, without a look at an edge.
+
+    Only wanted variables are bound, as where there are rows: batches of one block bind the same.
+    """
+    if op.target in demand.live and not op.is_target_bound:
         frame = frame.bind(op.target, Binding.none(context.columns.nodes(op.target_types)))
-    if op.edge_variable is not None:
+    if op.edge_variable is not None and op.edge_variable in demand.live:
         edges = context.columns.edges(step.edge for step in op.steps)
         frame = frame.bind(op.edge_variable, Binding.none(edges))
     return frame

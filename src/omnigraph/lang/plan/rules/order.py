@@ -208,7 +208,10 @@ class _Comparison(NamedTuple):
 
 
 class _Tie(NamedTuple):
-    """Comparisons of what is bound with a variable that is not bound yet: equalities come first."""
+    """Comparisons of what is bound with a variable that is not bound yet: equalities come first.
+
+    Without any, each row is joined with each node.
+    """
 
     variable: VariableName
     comparisons: tuple[_Comparison, ...]
@@ -368,21 +371,24 @@ class _Walk:
         )
 
     def scan(self, variable: VariableName) -> "_Walk":
-        """All nodes of the variable, and at once what is asked of it alone."""
+        """All nodes of the variable that pass the tests of it alone.
+
+        Beside rows that are there they are tested before the product: that is fewer pairs to make.
+        """
         scanned = self.facts.scan(variable)
-        walk = replace(
-            self,
-            op=NodeScan(self.op, variable, self.types[variable]),
-            bound=self.bound | {variable},
-        )
-        for test in scanned.tests:
-            walk = replace(
-                walk,
-                op=replace(test, source=walk.op),
-                waiting=tuple(c for c in walk.waiting if c is not test),
-            )
         rows = self.rows * scanned.rows
-        return replace(walk, rows=rows, work=self.work + scanned.work + rows)
+        step = _Step(variable, rows, scanned.work)
+        if scanned.tests and not isinstance(self.op, Unit):
+            return self.join(_Tie(variable, ()), step)
+        placed = {id(test) for test in scanned.tests}
+        return replace(
+            self,
+            op=relinked(NodeScan(self.op, variable, self.types[variable]), scanned.tests),
+            bound=self.bound | {variable},
+            waiting=tuple(c for c in self.waiting if id(c) not in placed),
+            rows=rows,
+            work=self.work + step.work + rows,
+        )
 
     def join(self, tie: _Tie, step: _Step) -> "_Walk":
         """The nodes of the variable whose values compare with the rows', after its own tests."""
