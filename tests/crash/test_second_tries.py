@@ -5,6 +5,7 @@ have no key, so a write that is made twice shows.
 """
 
 import resource
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -123,6 +124,91 @@ def test_a_second_try_on_a_disk_that_was_full_writes_once(
 ) -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(try_at_every_point, tmp_path, kind, second).result()
+
+
+# Whose write it was -------------------------------------------------------------------------------
+
+
+class FullFromCompaction(Faults):
+    """The disk is full from a point of the compaction that follows a write."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point = point
+        self.is_written = self.is_full = False
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point and self.is_written and not self.is_full:
+            self.is_full = True
+            limit_files(0)
+        self.is_written |= point is Failpoint.AFTER_DISARM
+
+
+def pending_graph(
+    place: Path, *, actor: str | None = None, is_load: bool = False
+) -> tuple[Graph, OutcomePending]:
+    """A graph with a write that is still to be finished, on a disk that has room again."""
+    Graph.init(str(place), SCHEMA, durability="relaxed").close()
+    full = FullFrom(Failpoint.AFTER_LAND_ALL)
+    graph = Graph(Engine.open(str(place), durability="relaxed", faults=full))
+    with pytest.raises(OutcomePending) as caught:
+        if is_load:
+            graph.load(LINES, mode="append", actor=actor)
+        else:
+            graph.mutate(NOTE, actor=actor)
+    limit_files(resource.RLIM_INFINITY)
+    return graph, caught.value
+
+
+def answer_a_repetition_then_write(folder: Path) -> None:
+    graph, pending = pending_graph(folder / "mutation.omni")
+    assert graph.mutate(NOTE, request_id=pending.commit_id).is_repeat
+    assert not graph.mutate(NOTE).is_repeat
+    assert notes(graph) == 2
+    graph, pending = pending_graph(folder / "load.omni", is_load=True)
+    assert graph.load(LINES, mode="append", load_id=pending.commit_id).is_repeat
+    assert not graph.mutate(NOTE).is_repeat
+    assert notes(graph) == 2
+
+
+def write_as_others_meanwhile(folder: Path) -> None:
+    for number, looks in enumerate([False, True]):
+        graph, pending = pending_graph(folder / f"{number}.omni", actor="ada")
+        for other in ("bo", None):
+            graph.mutate(NOTE, actor=other)
+            if looks and other is not None:
+                assert notes(graph.as_actor(other))
+        with pytest.raises(EarlierWritePublished) as caught:
+            graph.mutate(NOTE, actor="ada")
+        assert caught.value.commit_id == pending.commit_id
+        graph.mutate(NOTE, actor="ada")
+        assert notes(graph) == 4
+
+
+def fail_to_compact(folder: Path) -> None:
+    for point in (Failpoint.AFTER_ARM, Failpoint.AFTER_LAND_ALL):
+        place, full = str(folder / f"{point.value}.omni"), FullFromCompaction(point)
+        Graph.init(place, SCHEMA, durability="relaxed").close()
+        graph = Graph(Engine.open(place, durability="relaxed", faults=full))
+        written = 0
+        while not full.is_full:
+            full.is_written = False
+            graph.mutate(NOTE)
+            written += 1
+            assert written < 1_000
+        assert notes(graph) == written, "a disk that is full can be read"
+        limit_files(resource.RLIM_INFINITY)
+        graph.mutate(NOTE)
+        assert notes(graph) == notes(Graph.open(place)) == written + 1
+
+
+@pytest.mark.parametrize(
+    "case", [answer_a_repetition_then_write, write_as_others_meanwhile, fail_to_compact]
+)
+def test_only_the_caller_of_a_pending_write_is_refused_and_only_until_they_know(
+    tmp_path: Path, case: Callable[[Path], None]
+) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(case, tmp_path).result()
 
 
 # Request ids --------------------------------------------------------------------------------------

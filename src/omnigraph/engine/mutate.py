@@ -78,6 +78,7 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
     if written is None:
         commit = earlier(engine.store, request)
         assert commit is not None, "the writer has just found it"
+        engine.store.pending.drop(commit.id)
         return repeated(request, commit)
     return MutationResult(
         query_name=written.work.query_name,

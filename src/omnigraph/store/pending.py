@@ -3,7 +3,7 @@
 import threading
 
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.store.commits import Commit
 
 __all__ = ["Pending", "PendingWrites"]
@@ -21,7 +21,7 @@ class Pending:
 
 
 class PendingWrites:
-    """These writes, by the branch that they were for. Safe to share between threads."""
+    """These writes. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,8 +31,17 @@ class PendingWrites:
         with self._lock:
             self._writes = (*self._writes, pending)[-MAX_PENDING:]
 
-    def of(self, branch: BranchName | None, actor: str | None) -> tuple[Pending, ...]:
-        """The writes of an actor to a branch; None stands for every branch, or every actor."""
+    def by(self, branch: BranchName, actor: str | None) -> tuple[Pending, ...]:
+        """The writes of this actor to a branch."""
+        return self._writes and tuple(
+            each for each in self.open_for(branch, actor) if each.commit.actor == actor
+        )
+
+    def open_for(self, branch: BranchName | None, actor: str | None) -> tuple[Pending, ...]:
+        """The writes that have to be finished or undone before this actor looks at a branch.
+
+        Without a branch these are the writes to any, and a look without an actor is one for all.
+        """
         # Every read asks, and nearly always there is nothing.
         return self._writes and tuple(
             each
@@ -40,7 +49,7 @@ class PendingWrites:
             if branch in (None, each.commit.branch) and actor in (None, each.commit.actor)
         )
 
-    def drop(self, pending: Pending) -> None:
+    def drop(self, commit: CommitId) -> None:
         """Forget a write whose caller has heard what became of it."""
         with self._lock:
-            self._writes = tuple(each for each in self._writes if each is not pending)
+            self._writes = tuple(each for each in self._writes if each.commit.id != commit)

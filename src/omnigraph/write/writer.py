@@ -137,7 +137,7 @@ def _carry_out(
             fenced.hold.confirm()
             recover(store, fenced)
         except OmnigraphError:
-            store.pending.add(Pending(armed.sidecar.commit, armed.sidecar.name))
+            _remember(store, armed)
         raise
     faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
     disarm(store, armed)
@@ -236,9 +236,15 @@ def _is_visible(store: GraphStore, armed: Armed) -> bool:
 
 
 def _pending(store: GraphStore, armed: Armed, reason: str) -> OutcomePending:
+    _remember(store, armed)
     commit = armed.sidecar.commit
-    store.pending.add(Pending(commit, armed.sidecar.name))
     return OutcomePending(branch=commit.branch, commit_id=commit.id, reason=reason)
+
+
+def _remember(store: GraphStore, armed: Armed) -> None:
+    """Remember a write whose outcome is open; of upkeep it does not matter to anybody."""
+    if not armed.sidecar.commit.kind.keeps_rows:
+        store.pending.add(Pending(armed.sidecar.commit, armed.sidecar.name))
 
 
 def _refuse_second_try(store: GraphStore, fenced: FencedBranch, actor: str | None) -> None:
@@ -246,8 +252,8 @@ def _refuse_second_try(store: GraphStore, fenced: FencedBranch, actor: str | Non
 
     The caller has not looked at the branch since, so this write may be a second try of that one.
     """
-    for pending in store.pending.of(fenced.branch.name, actor):
-        store.pending.drop(pending)
+    for pending in store.pending.by(fenced.branch.name, actor):
+        store.pending.drop(pending.commit.id)
         if is_published(store, fenced, pending.commit):
             commit = pending.commit
             raise EarlierWritePublished(branch=commit.branch, commit_id=commit.id)
@@ -258,7 +264,7 @@ def finish_pending(store: GraphStore, branch: BranchName | None, actor: str | No
 
     Raises `OutcomePending` if that is not possible yet.
     """
-    for pending in store.pending.of(branch, actor):
+    for pending in store.pending.open_for(branch, actor):
         commit = pending.commit
         try:
             recover_if_idle(store, commit.branch)
@@ -270,4 +276,4 @@ def finish_pending(store: GraphStore, branch: BranchName | None, actor: str | No
             if store.objects.exists(pending.sidecar):
                 reason = "another writer is finishing or undoing it"
                 raise OutcomePending(commit.branch, commit.id, reason)
-        store.pending.drop(pending)
+        store.pending.drop(commit.id)

@@ -85,6 +85,7 @@ def _carry_out(
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := loaded_before(store, request)) is not None:
+        store.pending.drop(before.id)
         return _finished(store, request, before)
     base = _base_of(store, request)
     with driving(store, request.load_id) as hold:
@@ -115,6 +116,7 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
         preparation.end(Ending.BY_OTHER)
         before = loaded_before(engine.store, request)
         assert before is not None, "a write steps aside only for this"
+        engine.store.pending.drop(before.id)
         return load_result(request, base_branch=preparation.base, commit=before, quarantine=None)
     failure: BaseException | None = None
     try:
