@@ -1,8 +1,11 @@
 """No actor takes the places of others: how many writes, and how many bytes, one may have."""
 
+import asyncio
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -105,6 +108,60 @@ def test_an_actor_whose_reads_wait_keeps_no_other_actor_waiting(graph: Graph) ->
         return [*found, await ask("a")], app.reading.borrowed_tokens
 
     assert anyio.run(both) == ([200, 413, 200, 200], 0)
+
+
+def test_a_read_whose_client_has_gone_is_not_run(graph: Graph, tmp_path: Path) -> None:
+    reader = Graph.open(tmp_path / "people.omni", read_only=True)
+    app = serve_here(reader, limits=ServerLimits(read_threads=1)).app
+
+    async def ask(client: Client) -> None:
+        headers = {"content_type": "application/json"}
+        await app(scope("POST", f"{G}/query", headers), client.receive, client.send)
+
+    body = json.dumps({"query": PEOPLE}).encode()
+
+    async def both() -> list[int]:
+        held = []
+        await app.reading.acquire_on_behalf_of("somebody")
+        gone = Client([body], goes_after=0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, gone)
+            while not app.reading.statistics().tasks_waiting:
+                await anyio.sleep(0)
+            app.reading.release_on_behalf_of("somebody")
+        held.append(len(reader.engine.cache))
+        await ask(Client([body]))
+        return [*held, len(reader.engine.cache)]
+
+    after_gone, after_there = anyio.run(both)
+    assert after_gone == 0, "the query was run, and nobody waits for its answer"
+    assert after_there > 0
+
+
+def test_a_write_that_the_server_stops_waiting_for_changes_nothing(crowd: World) -> None:
+    """After a signal to stop, requests have some seconds; then their tasks are cancelled."""
+    app, under_way = crowd.app, crowd.app.admission.writes_under_way
+    body = json.dumps({"query": ADD, "params": {"name": "late"}}).encode()
+    headers = {"content_type": "application/json", "authorization": "Bearer a"}
+    client = Client([body])
+    before = threading.active_count()
+
+    async def stopped() -> None:
+        request = asyncio.create_task(
+            app(scope("POST", f"{G}/mutate", headers), client.receive, client.send)
+        )
+        while not under_way():
+            await asyncio.sleep(0)
+        request.cancel()
+        await asyncio.wait([request])
+
+    with crowd.graph.engine.store.fence(MAIN):  # so the write can't be done yet
+        asyncio.run(stopped())
+    wait_until(lambda: threading.active_count() <= before, "the write goes on")
+    assert under_way() == 0
+    names = crowd.graph.query(PEOPLE).to_arrow()["p.name"].to_pylist()
+    assert "late" not in names
+    assert len(names) == 3
 
 
 def test_bytes_of_one_actor_are_bounded_and_given_back(crowd: World) -> None:
