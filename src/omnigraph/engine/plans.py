@@ -53,8 +53,7 @@ class PlanCache:
         # What a plan is made from is known by size only roughly: views do not share one.
         key = (statistics.magnitudes(), view.identity)
         if (query := compiled.by_size.get(key)) is None:
-            look()
-            query = optimise(compiled.query, view.catalog, statistics)
+            query = optimise(compiled.query, view.catalog, statistics, look)
             compiled.by_size.put(key, query)
         return query
 

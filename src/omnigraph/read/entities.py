@@ -13,6 +13,7 @@ from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.lang.schema.catalog import ID, EntityType, Property
 from omnigraph.read.frame import Binding
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.space import NULL, Part
 from omnigraph.read.tables.tables import Columns
 from omnigraph.read.topology.csr import Ordinals
@@ -43,10 +44,10 @@ def identities(binding: Binding, columns: Columns) -> pa.Array:
     return _gathered(binding, lambda part, rows: columns.values(part.entity, ID, rows), pa.string())
 
 
-def id_ranks(binding: Binding, columns: Columns) -> Ordinals:
+def id_ranks(binding: Binding, columns: Columns, pace: Pace = UNHURRIED) -> Ordinals:
     """Numbers that sort as the ids do; equal ids of different types by the order of the types."""
     rows = binding.codes
-    return ranks(identities(binding, columns)) * rows.size + rows.numbers
+    return ranks(identities(binding, columns), pace) * rows.size + rows.numbers
 
 
 def entities(binding: Binding, columns: Columns) -> pa.Array:

@@ -48,7 +48,7 @@ class ReadLimits:
     max_block_bytes: int = 64 << 20
     """Rows that a block (`exists`, `optional`, …) makes at once. A block that makes more is worked
     out for a part of the outer rows at a time, so that memory stays bounded."""
-    max_chunk_rows: int = 1 << 22
+    max_chunk_rows: int = 1 << 19
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
     max_text_block_bytes: int = 8 << 20
     """Text that is taken apart at once: some tenths of a second, and meanwhile some ten times as

@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Pace(NamedTuple):
     check: Callable[[], None]
     """Raises if the query was cancelled or its time is over."""
-    max_chunk_rows: int = 1 << 22
+    max_chunk_rows: int = 1 << 19
     """A chunk takes some hundredths of a second. Smaller ones would cost more than they give."""
 
     def chunks(self, count: int) -> Iterator[slice]:

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.base.errors import LimitExceeded
 from omnigraph.read.limits import ReadLimits, WalkLimits
 from omnigraph.read.tables.cache import MAX_VERSIONS, RuntimeCache
-from omnigraph.read.topology import csr
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.patch import renumbered, with_runs
 from omnigraph.read.topology.reach import reach
+from tests.graph.read.countdown import Countdown
 
 NODES = 6
 pairs = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=15)
@@ -184,23 +185,27 @@ def test_ids_of_more_than_offsets_reach_are_found() -> None:
 
 
 @pytest.mark.parametrize("is_shuffled", [False, True])
-def test_a_large_adjacency_is_sorted_in_parts_with_a_look_before_each(
-    monkeypatch: pytest.MonkeyPatch, is_shuffled: bool
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_a_large_adjacency_is_built_with_looks_and_ends_at_any_of_them(
+    has_edges: bool, is_shuffled: bool
 ) -> None:
     random = np.random.default_rng(7)
     origins, targets = random.integers(0, 50, (2, 3_000))
     edges = random.permutation(3_000) if is_shuffled else np.arange(3_000)
-    whole = Adjacency.of_pairs(origins, targets, height=50, width=50, edges=edges)
-    monkeypatch.setattr(csr, "SORTED_AT_ONCE", 500)
-    looks: list[None] = []
-    parted = Adjacency.of_pairs(
-        origins, targets, height=50, width=50, edges=edges, look=lambda: looks.append(None)
-    )
-    found, expected = parted.to_arrays(), whole.to_arrays()
-    assert found.keys() == expected.keys()
-    assert all(np.array_equal(found[name], expected[name]) for name in expected)
-    assert len(looks) > 3_000 // 500
-    keys = origins.astype(np.int64) * 50 + targets
-    sizes = [len(keys[part]) for part in csr.parts_in_order(keys, lambda: None)]
-    assert sum(sizes) == 3_000
-    assert max(sizes) < 2 * 500
+    expected = np.lexsort((edges, targets, origins))
+    pairs = np.unique(np.stack([origins, targets]), axis=1)
+
+    def built(looks: Countdown) -> Adjacency:
+        numbers = edges if has_edges else None
+        return Adjacency.of_pairs(origins, targets, height=50, width=50, edges=numbers, look=looks)
+
+    patient = Countdown()
+    graph = built(patient)
+    if has_edges:
+        assert graph.edges is not None
+        assert graph.edges.tolist() == edges[expected].tolist()
+    assert graph.neighbours.tolist() == (targets[expected] if has_edges else pairs[1]).tolist()
+    assert patient.count >= 4
+    for until in range(1, patient.count + 1):
+        with pytest.raises(LimitExceeded):
+            built(Countdown(until))

@@ -24,7 +24,9 @@ def compile_query(
     Raises ParseFailed, QueryMissing or TypeCheckFailed.
     """
     query = _find(read(source, look), source, name)
-    return lower(check(query, catalog, source, look), catalog)
+    typed = check(query, catalog, source, look)
+    look()
+    return lower(typed, catalog)
 
 
 def compile_conditions(

@@ -7,6 +7,7 @@ Rules are applied in the order of the tuple; each gives a plan that means the sa
 from collections.abc import Callable
 from dataclasses import replace
 
+from omnigraph.base.looks import Look, never
 from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, Project, ReadQuery
 from omnigraph.lang.plan.rules.exist import reduce_to_existence
 from omnigraph.lang.plan.rules.fold import fold_constants
@@ -22,12 +23,14 @@ RULES: tuple[RewriteRule, ...] = (fold_constants, order_joins, reduce_to_existen
 
 
 def optimise(
-    query: CompiledQuery, catalog: Catalog, statistics: PlannerStatistics
+    query: CompiledQuery, catalog: Catalog, statistics: PlannerStatistics, look: Look = never
 ) -> CompiledQuery:
+    """The same query, planned for this graph. A pattern is short: a rule takes milliseconds."""
     match query:
         case ReadQuery(plan=plan):
             estimator = Estimator(catalog, statistics)
             for rule in RULES:
+                look()
                 plan = rule(plan, estimator)
             return replace(query, plan=plan)
         case MutationQuery():

@@ -6,7 +6,7 @@ it stands for; functions that look at distinct values only, or at extremes, need
 """
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from omnigraph.read.demand import counts_rows
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators.group import codes_of, group_rows
-from omnigraph.read.pace import Pace
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.sorting import stable_order, stable_order_within
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
 from omnigraph.read.values.sums import TOO_MANY, exact_sums, finite, fitting
@@ -39,7 +40,7 @@ def aggregate(frame: Frame, op: Aggregate, context: Context) -> Frame:
     if len(present) < groups.codes.size:
         index = pa.array(present)
         made = {name: values.take(index) for name, values in made.items()}
-    keyed = groups.representatives(frame, present, op.keys)
+    keyed = groups.representatives(frame, present, op.keys, context.pace("the groups"))
     return Frame(keyed.count, keyed.bindings, made={**keyed.made, **made})
 
 
@@ -66,9 +67,11 @@ def _aggregated(aggregate: AggregateOf, name: str, rows: "Grouped", context: Con
         assert aggregate.function is AggregateFunction.COUNT, "entities can only be counted"
         return rows.count(what)
     values = column(argument, rows.frame, context)
+    context.budget.check(what)
     if values.null_count:
         rows = rows.where(pc.is_valid(values).to_numpy(zero_copy_only=False))
         values = values.drop_null()
+        context.budget.check(what)
     match aggregate.function:
         case AggregateFunction.COUNT:
             return rows.count(what)
@@ -77,9 +80,9 @@ def _aggregated(aggregate: AggregateOf, name: str, rows: "Grouped", context: Con
         case AggregateFunction.AVG:
             return rows.average(values, what)
         case AggregateFunction.MIN:
-            return rows.extreme(values, is_greatest=False)
+            return rows.extreme(values, context.pace(what), is_greatest=False)
         case AggregateFunction.MAX:
-            return rows.extreme(values, is_greatest=True)
+            return rows.extreme(values, context.pace(what), is_greatest=True)
         case AggregateFunction.COLLECT:
             return rows.collect(values, what, context.budget)
 
@@ -136,14 +139,16 @@ class Grouped:
             means = np.where(np.isfinite(means), means, small * TOO_MANY)
         return pa.array(means.astype(np.float64), mask=counts == 0)
 
-    def extreme(self, values: pa.Array, *, is_greatest: bool) -> pa.Array:
-        keys = sort_values(values, is_descending=is_greatest)
+    def extreme(self, values: pa.Array, pace: Pace = UNHURRIED, *, is_greatest: bool) -> pa.Array:
+        keys = sort_values(values, is_descending=is_greatest, pace=pace)
+        pace.check()
         if self.groups is None:
             return values.slice(int(keys.argmin()), 1) if len(keys) else pa.nulls(1, values.type)
         numbers, size = self.groups
         last = np.inf if keys.dtype.kind == "f" else np.iinfo(keys.dtype).max
         best = np.full(size, last, dtype=keys.dtype)
         np.minimum.at(best, numbers, keys)
+        pace.check()
         (holders,) = np.nonzero(keys == best[numbers])
         holder = np.full(size, -1, dtype=np.int64)
         holder[numbers[holders]] = holders
@@ -153,8 +158,12 @@ class Grouped:
         """A list per group, sorted: what it holds does not depend on the plan."""
         counts = self._counts(what)
         budget.admit(rows=int(counts.sum()), columns=1, step=what)
-        by_group = () if self.groups is None else (self.groups.numbers,)
-        order = np.lexsort((ranks(values), *by_group))
+        look = partial(budget.check, what)
+        numbers = ranks(values, Pace(look))
+        if self.groups is None:
+            order = stable_order(numbers, look)
+        else:
+            order = stable_order_within(self.groups.numbers, numbers, look)
         if self.frame.weights is not None:
             order = np.repeat(order, self.frame.weights[order])
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)

@@ -24,6 +24,7 @@ from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.read.context import Context
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
+from omnigraph.read.pace import Pace
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.ordering import Codes, encode, first_rows_of, loosely_combined
 
@@ -41,13 +42,15 @@ class Groups:
     entities: VariableName | None
     """The variable whose entities are the groups: each by its number, where NULL is 0."""
 
-    def representatives(self, frame: Frame, present: Ordinals, columns: Sequence[Column]) -> Frame:
+    def representatives(
+        self, frame: Frame, present: Ordinals, columns: Sequence[Column], pace: Pace
+    ) -> Frame:
         """A row for each of the numbers that occur, with the columns they are grouped by."""
         if self.entities is not None:
             binding = frame.bindings[self.entities].with_codes(present)
             kept = Frame(len(present), {self.entities: binding})
         else:
-            kept = frame.take(first_rows_of(self.codes, present))
+            kept = frame.take(first_rows_of(self.codes, present, pace))
         return Frame(kept.count, kept.bindings, made={c.name: c.expression for c in columns})
 
 
@@ -60,13 +63,14 @@ def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Gro
         if (variable := _tells_apart(expression, frame)) is not None
     }
     codes = [frame.bindings[variable].codes for variable in told]
-    codes += [
-        codes_of(expression, frame, context)
-        for expression in expressions
-        if not isinstance(expression, Literal | Parameter | Now)
-        and not (isinstance(expression, _OF_VARIABLE) and expression.variable in told)
-    ]
-    combined = loosely_combined(codes, frame.count, context.pace("the groups"))
+    pace = context.pace("the groups")
+    for expression in expressions:
+        is_told = isinstance(expression, _OF_VARIABLE) and expression.variable in told
+        if not is_told and not isinstance(expression, Literal | Parameter | Now):
+            pace.check()
+            codes.append(codes_of(expression, frame, context))
+    pace.check()
+    combined = loosely_combined(codes, frame.count, pace)
     is_entity = len(told) == len(codes) == 1 and combined is codes[0]
     return Groups(combined, next(iter(told)) if is_entity else None)
 
@@ -76,7 +80,9 @@ def distinct_rows(columns: Sequence[Column], frame: Frame, context: Context) -> 
     groups = group_rows(columns, frame, context)
     occurs = np.zeros(groups.codes.size, dtype=np.bool_)
     occurs[groups.codes.numbers] = True
-    return groups.representatives(frame, np.flatnonzero(occurs), columns)
+    context.budget.check("the groups")
+    pace = context.pace("the groups")
+    return groups.representatives(frame, np.flatnonzero(occurs), columns, pace)
 
 
 def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
@@ -91,7 +97,7 @@ def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
             if binding.ordinals is None:
                 return codes
             return Codes(codes.numbers[binding.ordinals], codes.size)
-    return encode(column(expression, frame, context))
+    return encode(column(expression, frame, context), context.pace("the groups"))
 
 
 _OF_VARIABLE = (EntityOf, IdentityOf, PropertyOf)

@@ -6,6 +6,7 @@ the enclosing pattern has.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from omnigraph.read.context import Context
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.space import NULL, Space
 from omnigraph.read.topology.csr import Ordinals, Ranges
+from omnigraph.read.topology.sorting import stable_order
 from omnigraph.read.values.compare import Values, compare
 from omnigraph.read.values.ordering import Codes, combined, first_rows
 from omnigraph.read.values.sums import count_by_group, multiplied
@@ -101,7 +103,9 @@ def left_join(
 ) -> Frame:
     """Each row with each of its matches, or once with NULL in the variables."""
     assert matched.outer is not None
-    order = np.argsort(matched.outer, kind="stable")
+    look = partial(context.budget.check, "optional")
+    order = stable_order(matched.outer, look)
+    look()
     counts = np.bincount(matched.outer, minlength=begun.frame.count)
     starts = (np.cumsum(counts) - counts)[begun.rows]
     counts = counts[begun.rows]
@@ -109,13 +113,14 @@ def left_join(
     columns = frame.columns + len(variables)
     context.budget.admit(rows=ranges.total, columns=columns, step="optional", beside=matched)
     rows = ranges.rows()
+    look()
     is_unmatched = (counts == 0)[rows]
     positions = ranges.positions()
     positions[is_unmatched] = 0
-    context.budget.check("optional")
+    look()
     joined = frame.take(rows)
     for variable in variables:
-        context.budget.check("optional")
+        look()
         binding = matched.bindings.get(variable)
         if binding is not None:
             ordinals = _padded(binding.rows[order])[positions]
@@ -135,11 +140,15 @@ def union(
     """Each row with each distinct combination of the variables that any block gives it."""
     pace = context.pace("or")
     outer = np.concatenate([_outer(block) for block in blocks])
-    bindings = {v: _one_below_other([block.bindings[v] for block in blocks]) for v in variables}
+    bindings: dict[VariableName, Binding] = {}
+    for variable in variables:
+        pace.check()
+        bindings[variable] = _one_below_other([block.bindings[variable] for block in blocks])
     codes = [Codes(outer, frame.count), *(binding.codes for binding in bindings.values())]
     first = first_rows(combined(codes, len(outer), pace), pace)
     joined = frame.take(outer[first])
     for variable, binding in bindings.items():
+        pace.check()
         joined = joined.bind(variable, binding.take(first))
     return joined
 

@@ -12,7 +12,10 @@ __all__ = ["project"]
 
 
 def project(frame: Frame, op: Project, context: Context) -> Answer:
-    columns = [column(c.expression, frame, context) for c in op.columns]
+    columns = []
+    for shown in op.columns:
+        context.budget.check(f"`{shown.name}`")
+        columns.append(column(shown.expression, frame, context))
     # A null that nothing gives a type is announced as a text.
     columns = [c.cast(pa.string()) if pa.types.is_null(c.type) else c for c in columns]
     whole = {

@@ -6,11 +6,13 @@ break ties are read only where there are ties.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.looks import Look
 from omnigraph.lang.plan.ir import (
     Bm25,
     ColumnOf,
@@ -27,6 +29,8 @@ from omnigraph.read.entities import id_ranks
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.ranking import is_smaller_better
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.sorting import stable_order, stable_order_within
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import sort_values
 
@@ -40,18 +44,29 @@ def sort(frame: Frame, op: Sort, context: Context, *, first: int | None = None) 
     rows = np.arange(frame.count)
     # Whether a row equals the one before it in all keys so far: at the start all rows are equal.
     is_tied = rows > 0
-    for key in _keys(frame, op):
+    for number, key in enumerate(_keys(frame, op)):
         tied = np.flatnonzero(_in_a_tie(is_tied))
         if not len(tied):
             break
         context.budget.check("order")
-        values = _values(key, frame.take(rows[tied]), context)
+        in_question = frame.take(rows[tied]) if number else frame
         context.budget.check("order")
-        order = np.lexsort((values, np.cumsum(~is_tied[tied])))
+        values = _values(key, in_question, context)
+        context.budget.check("order")
+        order = _order_in_ties(values, is_tied[tied], partial(context.budget.check, "order"))
         rows[tied] = rows[tied[order]]
         # Neighbours among the tied rows are neighbours in the whole, or begin a tie of their own.
-        is_tied[tied[1:]] &= values[order][1:] == values[order][:-1]
+        values = values[order]
+        is_tied[tied[1:]] &= values[1:] == values[:-1]
+        context.budget.check("order")
     return frame.take(rows[:first])
+
+
+def _order_in_ties(values: NDArray[Any], is_tied: Mask, look: Look) -> Ordinals:
+    """By value among the rows that equal each other so far, which lie side by side."""
+    if is_tied[1:].all():
+        return stable_order(values, look)
+    return stable_order_within(np.cumsum(~is_tied), values, look)
 
 
 def foremost(frame: Frame, first: int, context: Context) -> Frame:
@@ -96,12 +111,15 @@ def _in_a_tie(is_tied: Mask) -> Mask:
 
 def _values(key: SortKey, frame: Frame, context: Context) -> NDArray[Any]:
     """Numbers whose ascending order is that of the key."""
-    expression = key.expression
+    expression, pace = key.expression, context.pace("order")
     made = frame.made.get(expression.name) if isinstance(expression, ColumnOf) else expression
     if isinstance(made, EntityOf):
-        values = id_ranks(frame.bindings[made.variable], context.columns)
+        values = id_ranks(frame.bindings[made.variable], context.columns, pace)
         return ~values if key.is_descending else values
     if isinstance(expression, Nearest | Bm25 | Rrf):
         is_descending = key.is_descending == is_smaller_better(expression)
-        return sort_values(column(expression, frame, context), is_descending=is_descending)
-    return sort_values(column(expression, frame, context), is_descending=key.is_descending)
+    else:
+        is_descending = key.is_descending
+    values = column(expression, frame, context)
+    pace.check()
+    return sort_values(values, is_descending=is_descending, pace=pace)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import ID, EdgeType, EntityType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.space import Space
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import VersionKey
@@ -29,6 +30,9 @@ from omnigraph.store.indexes import IndexKind, WantedIndex
 
 __all__ = ["Holds", "StoredColumns"]
 
+# To look at the clock costs nothing beside taking more values than these.
+TAKEN_UNCHECKED = 1 << 12
+
 
 Holds = Callable[[pa.Table], pa.Table]
 """Leaves the rows for which a predicate holds; they have its columns."""
@@ -42,9 +46,11 @@ class StoredColumns:
         copies: DiskCopies,
         lookups: ColdLookups,
         lacking: frozenset[TypeName],
+        pace: Pace = UNHURRIED,
     ) -> None:
         """`lacking` are types that have properties which the caller does not see."""
         self._lacking = lacking
+        self._pace = pace
         self._versions = versions
         self._cache = cache
         self._copies = copies
@@ -78,6 +84,8 @@ class StoredColumns:
                 return self._lookups.values(entity, column, rows)
             known = self._chunked(entity, key)
         assert isinstance(known, ChunkedColumn)
+        if rows is not None and len(rows) > TAKEN_UNCHECKED:
+            self._pace.check()
         return known.whole if rows is None else known.take(rows)
 
     def sample(self, entity: EntityType, column: str, limit_rows: int) -> pa.Array:
@@ -153,7 +161,7 @@ class StoredColumns:
                 return self._lookups.find(entity, ids)
             known = self.ids(entity)
         assert isinstance(known, IdIndex)
-        return known.find(ids)
+        return known.find(ids, self._pace.check)
 
     def ids(self, entity: EntityType) -> IdIndex:
         """From ids to rows."""
@@ -208,7 +216,7 @@ class StoredColumns:
         if earlier is not None and since is not None and earlier[1].values is not None:
             fresh = self._versions.scan(entity, [column], since)[0] if since.new_fragments else None
             return earlier[1].followed(since.kept, fresh)
-        return Encoded.of(self.values(entity, column, None))
+        return Encoded.of(self.values(entity, column, None), self._pace)
 
     def _since(
         self, entity: EntityType, earlier: tuple[VersionKey, object] | None

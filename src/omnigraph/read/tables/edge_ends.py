@@ -79,15 +79,16 @@ class EdgeEnds:
 
     def _numbered(self, edge: EdgeType, since: Renumbering | None = None) -> Ends:
         source, target = self.types(edge)
+        look = self._pace.check
         part = None if since is None else (since.new_fragments, since.skipped)
         with self._cache.in_pieces(("ends", self._key(edge), part), self._pace) as pieces:
             ids = pieces.piece("ids", lambda: self._versions.scan(edge, [SRC, DST], since))
             pieces.piece("nodes", lambda: self._columns.ids(source))
             sources = pieces.piece(
-                "sources", lambda: number_ends(ids[0], self._columns.ids(source))
+                "sources", lambda: number_ends(ids[0], self._columns.ids(source), look)
             )
             targets = pieces.piece(
-                "targets", lambda: number_ends(ids[1], self._columns.ids(target))
+                "targets", lambda: number_ends(ids[1], self._columns.ids(target), look)
             )
         return Ends(sources, targets)
 

@@ -103,18 +103,18 @@ def tables_of(
     mode: TraversalMode = TraversalMode.AUTO,
     pace: Pace = UNHURRIED,
 ) -> Tables:
-    versions = Versions(view.snapshot, cache)
+    versions = Versions(view.snapshot, cache, pace)
     copies, lookups = DiskCopies(versions, cache.disk), ColdLookups(view.snapshot, cache, mode)
     lacking = frozenset[TypeName]() if view.scope is None else view.scope.lacking
-    columns = StoredColumns(versions, cache, copies, lookups, lacking)
+    columns = StoredColumns(versions, cache, copies, lookups, lacking, pace)
     adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns, pace)
     searches = StoredSearches(versions, cache, copies, pace)
     if not view.hides_rows:
         return Tables(columns, adjacencies, searches)
-    visibility = Visibility(view, cache, columns, adjacencies)
+    visibility = Visibility(view, cache, columns, adjacencies, pace)
     shown = VisibleColumns(columns, visibility, cache)
     return Tables(
         shown,
-        VisibleAdjacencies(adjacencies, shown, visibility, cache),
+        VisibleAdjacencies(adjacencies, shown, visibility, cache, pace),
         VisibleSearches(searches, visibility, cache),
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from omnigraph.base.errors import GraphMoved, StorageError
 from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.read.pace import Pieces
+from omnigraph.read.pace import UNHURRIED, Pace, Pieces
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.renumbering import Renumbering, renumbering_between
 from omnigraph.read.topology.csr import Ordinals
@@ -37,9 +37,10 @@ UNREADABLE = (StorageError, GraphMoved)
 
 
 class Versions:
-    def __init__(self, snapshot: Snapshot, cache: RuntimeCache) -> None:
+    def __init__(self, snapshot: Snapshot, cache: RuntimeCache, pace: Pace = UNHURRIED) -> None:
         self._snapshot = snapshot
         self._cache = cache
+        self._pace = pace
 
     @property
     def catalog(self) -> Catalog:
@@ -63,9 +64,15 @@ class Versions:
         if since is not None:
             fragments, count = since.new_fragments, since.new_count
             rows = range(since.skipped, since.skipped + count) if since.skipped else None
-        table = self._snapshot.dataset(entity).scan(columns, fragment_ids=fragments, rows=rows)
+        table = self._snapshot.dataset(entity).scan(
+            columns, fragment_ids=fragments, rows=rows, look=self._pace.check
+        )
         assert table.num_rows == count
-        return [one_array(table[name]) for name in columns]
+        found = []
+        for name in columns:
+            self._pace.check()
+            found.append(one_array(table[name]))
+        return found
 
     def whole(self, entity: EntityType, column: str, pieces: Pieces) -> pa.Array:
         """A column that may be very long, read stretch by stretch."""

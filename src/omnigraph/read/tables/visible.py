@@ -14,6 +14,7 @@ import pyarrow as pa
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.space import Space
 from omnigraph.read.tables.adjacencies import Route, StoredAdjacencies, legs_of, ways_of_step
 from omnigraph.read.tables.cache import RuntimeCache
@@ -127,8 +128,10 @@ class VisibleAdjacencies:
         columns: VisibleColumns,
         visibility: Visibility,
         cache: RuntimeCache,
+        pace: Pace = UNHURRIED,
     ) -> None:
         self._stored = stored
+        self._pace = pace
         self._columns = columns
         self._visibility = visibility
         self._cache = cache
@@ -172,7 +175,9 @@ class VisibleAdjacencies:
             if ways := ways_of_step(step, self._columns.edge(step.edge), route):
                 legs += legs_of(ways, self.ends(step.edge))
         height, width, has_edges = route.origin.size, route.target.size, route.edges is not None
-        return adjacency(legs, height=height, width=width, has_edges=has_edges)
+        return adjacency(
+            legs, height=height, width=width, has_edges=has_edges, look=self._pace.check
+        )
 
     def _made_ends(self, edge: EdgeType) -> Ends:
         ends, own = self._stored.ends(edge.name), self._visibility.rows(edge)
@@ -180,6 +185,7 @@ class VisibleAdjacencies:
         for rows, node in zip(
             (ends.sources, ends.targets), self._visibility.end_types(edge), strict=True
         ):
+            self._pace.check()
             left, there = rows if own is None else rows[own.stored], self._visibility.rows(node)
             sides.append(left if there is None else there.numbers[left].astype(np.int32))
             assert (sides[-1] >= 0).all(), "an edge with a hidden end is hidden"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.conditions import ALWAYS, NEVER
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.scope import Restriction
 from omnigraph.read.space import NULL
 from omnigraph.read.tables.adjacencies import StoredAdjacencies
@@ -82,11 +83,13 @@ class Visibility:
         cache: RuntimeCache,
         columns: StoredColumns,
         adjacencies: StoredAdjacencies,
+        pace: Pace = UNHURRIED,
     ) -> None:
         self._view = view
         self._cache = cache
         self._columns = columns
         self._adjacencies = adjacencies
+        self._pace = pace
 
     def end_types(self, edge: EdgeType) -> tuple[NodeType, NodeType]:
         by_name = self._view.catalog.node_by_name
@@ -129,10 +132,13 @@ class Visibility:
         if restriction.own != ALWAYS:
             columns = columns_judged(restriction.own)
             rows = pa.table({name: self._columns.values(entity, name, None) for name in columns})
-            is_visible &= meets(restriction.own, rows)
+            for some in self._pace.chunks(count):
+                part = rows.slice(some.start, some.stop - some.start)
+                is_visible[some] &= meets(restriction.own, part)
         if isinstance(entity, EdgeType) and restriction.parts[1:] != (ALWAYS, ALWAYS):
             ends, nodes = self._adjacencies.ends(entity.name), self.end_types(entity)
             for rows_at_end, node in zip((ends.sources, ends.targets), nodes, strict=True):
                 if (seen := self.rows(node)) is not None:
+                    self._pace.check()
                     is_visible &= seen.numbers[rows_at_end] != NULL
         return is_visible

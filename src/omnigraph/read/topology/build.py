@@ -62,9 +62,9 @@ class Leg:
     """The other way of walking the same edges already has the loops: an edge gives one row."""
 
 
-def number_ends(ids: pa.Array, index: IdIndex) -> NDArray[np.int32]:
+def number_ends(ids: pa.Array, index: IdIndex, look: Look = never) -> NDArray[np.int32]:
     """The rows of the nodes that edges end in."""
-    rows = index.find(ids)
+    rows = index.find(ids, look)
     assert (rows >= 0).all(), "an edge ends in a node that is not there"
     return rows.astype(np.int32)
 
@@ -100,10 +100,13 @@ class Entries(NamedTuple):
     edges: NDArray[np.int64]
 
 
-def entries_of(legs: Sequence[Leg], where: NDArray[np.bool_] | None = None) -> Entries:
+def entries_of(
+    legs: Sequence[Leg], where: NDArray[np.bool_] | None = None, look: Look = never
+) -> Entries:
     """The edges of the legs; with a mask over origins, of those alone."""
     found: list[list[NDArray[np.int64]]] = [[] for _ in Entries._fields]
     for leg in legs:
+        look()
         here, there = leg.ends.sources, leg.ends.targets
         number = np.arange(len(here)) + leg.edge_start
         is_wanted = here != there if leg.skips_loops else None
@@ -114,18 +117,22 @@ def entries_of(legs: Sequence[Leg], where: NDArray[np.bool_] | None = None) -> E
             is_wanted = own if is_wanted is None else own & is_wanted
         if is_wanted is not None:
             here, there, number = here[is_wanted], there[is_wanted], number[is_wanted]
+        look()
         shifted = (_shifted(here, leg.origin_start), _shifted(there, leg.target_start), number)
         for column, values in zip(found, shifted, strict=True):
             column.append(values)
-    return Entries(*(_joined(column) for column in found))
+    joined = []
+    for column in found:
+        look()
+        joined.append(_joined(column))
+    return Entries(*joined)
 
 
 def adjacency(
     legs: Sequence[Leg], *, height: int, width: int, has_edges: bool, look: Look = never
 ) -> Adjacency:
     """One adjacency for all legs together. With `has_edges` each edge has an entry of its own."""
-    look()
-    entries = entries_of(legs)
+    entries = entries_of(legs, look=look)
     look()
     return Adjacency.of_pairs(
         entries.origins,

@@ -8,7 +8,7 @@ graph's from it.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,6 +17,12 @@ from numpy.typing import NDArray
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.looks import Look, never
+from omnigraph.read.topology.sorting import (
+    distinct_ascending,
+    is_ascending,
+    stable_order,
+    stable_order_within,
+)
 
 __all__ = [
     "Adjacency",
@@ -28,12 +34,6 @@ __all__ = [
     "narrow",
     "sums_of_runs",
 ]
-
-SORTED_AT_ONCE = 1 << 18
-"""Some hundredths of a second. The clock is looked at before the next part is sorted."""
-MAX_PARTS_SORTED = 16
-"""Each part takes a pass over all keys. More than four million keys are sorted in larger parts."""
-
 
 Ordinals = NDArray[np.int64]
 Stored = NDArray[np.int32] | NDArray[np.int64]
@@ -148,27 +148,26 @@ class Adjacency:
             keys.sort()  # plain numbers are sorted many times as fast as places of numbers
             look()
             first = _first_of_each(keys)
-            repeated = np.stack(np.divmod(np.unique(keys[~first]), max(width, 1)))
+            look()
+            twice = distinct_ascending(keys[~first])
+            repeated = np.stack(np.divmod(twice, max(width, 1)))
+            look()
             keys = keys[first]
         else:
             # Edges between the same two nodes lie by their numbers, however they were found.
-            is_ascending = not np.any(edges[1:] < edges[:-1])
-            orders = []
-            for part in parts_in_order(keys, look):
-                own = keys[part]
-                order = (
-                    np.argsort(own, kind="stable")
-                    if is_ascending
-                    else np.lexsort((edges[part], own))
-                )
-                orders.append(order if isinstance(part, slice) else part[order])
-            order = np.concatenate(orders)
+            if is_ascending(edges):
+                order = stable_order(keys, look)
+            else:
+                order = stable_order_within(keys, edges, look)
+            look()
             keys, edges = keys[order], edges[order]
         look()
         bounds = np.arange(height + 1, dtype=np.int64) * max(width, 1)
         starts = np.searchsorted(keys, bounds)
         counts = np.diff(starts)
+        look()
         keys -= np.repeat(bounds[:-1], counts)
+        look()
         return cls(
             lows=starts[:-1],
             counts=counts,
@@ -294,17 +293,3 @@ def narrow(values: NDArray[np.integer], limit: int) -> Stored:
     if limit <= np.iinfo(np.int32).max:
         return values.astype(np.int32)
     return values.astype(np.int64)
-
-
-def parts_in_order(keys: NDArray[np.int64], look: Look) -> Iterator[slice | NDArray[np.int64]]:
-    """The places of the keys, cut by value: all keys of a part are below those of the next."""
-    count = min(-(-len(keys) // SORTED_AT_ONCE), MAX_PARTS_SORTED)
-    if count <= 1:
-        yield slice(None)
-        return
-    sample = np.sort(keys[:: max(1, len(keys) // 4096)])
-    cuts = np.unique(sample[len(sample) * np.arange(1, count) // count])
-    number = np.searchsorted(cuts, keys, side="right")
-    for part in range(len(cuts) + 1):
-        look()
-        yield np.flatnonzero(number == part)

@@ -2,12 +2,13 @@
 
 Three ways, the same answer: a few ids are found through sorted hashes of the table's ids, made when
 first needed; many are joined against the ids in one linear pass, which builds a hash table of its
-own and would be absurd for one id; and one id is hashed in plain Python, since calls over arrays of
+own and would be absurd for one id, unless the table is so long that building takes too long for one
+call; and one id is hashed in plain Python, since calls over arrays of
 one are nearly all of what a point read costs. A hash only proposes: the ids themselves are compared
 before a row is reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.looks import Look, never
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.sorting import stable_order
 
 __all__ = ["MAX_SHORT_OFFSETS_BYTES", "IdIndex"]
 
@@ -26,6 +29,12 @@ Hashes = NDArray[np.uint64]
 
 # Joining costs about as much per id of the table as looking up costs per id asked for, times this.
 LOOKUP_COST = 4
+
+# Joining begins with a hash table of all ids of the table, in one call.
+MAX_JOINED_IDS = 1 << 18
+# Ids that are found between two looks at the clock. Each part of a join makes that table again.
+JOINED_AT_ONCE = 1 << 19
+LOOKED_UP_AT_ONCE = 1 << 19
 
 MIX = np.uint64(0xFF51AFD7ED558CCD)
 MIX_OF_ONE = int(MIX)
@@ -53,20 +62,34 @@ class IdIndex:
         """With the hashes, whether they are made yet or not."""
         return int(self.ids.nbytes) + 2 * WORD_BYTES * len(self.ids)
 
-    def find(self, wanted: pa.Array) -> Ordinals:
+    def find(self, wanted: pa.Array, look: Look = never) -> Ordinals:
         """The row of each wanted id, or -1."""
         if not len(self.ids):
             return np.full(len(wanted), -1, dtype=np.int64)
         if wanted.type != self.ids.type:
             wanted = wanted.cast(self.ids.type)
-        if len(wanted) * LOOKUP_COST > len(self.ids):
-            joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
-            rows: Ordinals = joined.astype(np.int64)
-            return rows
         if len(wanted) == 1:
             return np.array([self._find_one(wanted[0].as_py())])
+        is_many = len(wanted) * LOOKUP_COST > len(self.ids)
+        if is_many and len(self.ids) <= MAX_JOINED_IDS:
+            return _in_parts(wanted, JOINED_AT_ONCE, self._joined, look)
+        self._hash_all(look)
+        return _in_parts(wanted, LOOKED_UP_AT_ONCE, self._looked_up, look)
+
+    def _joined(self, wanted: pa.Array) -> Ordinals:
+        joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
+        return np.asarray(joined, dtype=np.int64)
+
+    def _looked_up(self, wanted: pa.Array) -> Ordinals:
         table = self._hashed
-        at = np.searchsorted(table.hashes, _hash(wanted, table.seed))
+        hashes = _hash(wanted, table.seed)
+        if len(wanted) * LOOKUP_COST > len(self.ids):
+            # Many are looked up in their order, since then what one meets is near to the last.
+            order = np.argsort(hashes)
+            at = np.empty(len(wanted), dtype=np.int64)
+            at[order] = np.searchsorted(table.hashes, hashes[order])
+        else:
+            at = np.searchsorted(table.hashes, hashes)
         rows = table.rows[np.minimum(at, len(table.rows) - 1)]
         same = pc.equal(self.ids.take(pa.array(rows)), wanted)
         if same.null_count:
@@ -138,19 +161,34 @@ class IdIndex:
 
     @property
     def _hashed(self) -> _Hashed:
-        if self._known is None:
-            self._known = self._hash_all()
-        return self._known
+        return self._hash_all(never)
 
-    def _hash_all(self) -> _Hashed:
+    def _hash_all(self, look: Look) -> _Hashed:
         # Two ids with one hash are next to impossible by chance; another seed parts them.
         for seed in range(64):
+            if self._known is not None:
+                break
+            look()
             hashes = _hash(self.ids, seed)
-            order = np.argsort(hashes, kind="stable")
+            look()
+            order = stable_order(hashes, look)
             hashes = hashes[order]
             if not np.any(hashes[1:] == hashes[:-1]):
-                return _Hashed(hashes, order, seed)
-        raise AssertionError("ids of a table repeat")
+                self._known = _Hashed(hashes, order, seed)
+        assert self._known is not None, "ids of a table repeat"
+        return self._known
+
+
+def _in_parts(
+    wanted: pa.Array, at_once: int, find: Callable[[pa.Array], Ordinals], look: Look
+) -> Ordinals:
+    if len(wanted) <= at_once:
+        return find(wanted)
+    rows = np.empty(len(wanted), dtype=np.int64)
+    for start in range(0, len(wanted), at_once):
+        look()
+        rows[start : start + at_once] = find(wanted.slice(start, at_once))
+    return rows
 
 
 def _hash(texts: pa.Array, seed: int) -> Hashes:

@@ -14,7 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.looks import Look
 from omnigraph.lang.plan.ir import MIRRORED, OPERATORS, CompareOp
+from omnigraph.read.pace import UNHURRIED, Pace
+from omnigraph.read.topology.sorting import stable_order, stable_order_within
 from omnigraph.read.values.ordering import ranks
 
 __all__ = [
@@ -102,17 +105,17 @@ def matching_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
     return _keys_as(values, valid, kind), _keys_as(others, others_valid, kind)
 
 
-def rank_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
+def rank_keys(left: pa.Array, right: pa.Array, pace: Pace = UNHURRIED) -> tuple[Keys, Keys]:
     """Whole numbers from 0 on for two columns, which compare as the values do by `compare`."""
     if _is_text(left.type):
         both = pa.chunked_array([left.cast(pa.large_string()), right.cast(pa.large_string())])
-        ranked = ranks(both.combine_chunks())
+        ranked = ranks(both.combine_chunks(), pace)
         here, there = ranked[: len(left)], ranked[len(left) :]
         # Null has the rank 0.
         return Keys(here, here > 0), Keys(there, there > 0)
     values, valid = _numbers(left, like=right.type)
     others, others_valid = _numbers(right, like=left.type)
-    ranked = _ranked(values, others)
+    ranked = _ranked(values, others, pace.check)
     here, there = ranked[: len(values)], ranked[len(values) :]
     return (
         Keys(here, _comparable(values, valid)),
@@ -120,10 +123,16 @@ def rank_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
     )
 
 
-def _ranked(left: Numbers, right: Numbers) -> Numbers:
-    """The ranks of both, one behind the other: equal for equal numbers, whatever their types."""
+def _ranked(left: Numbers, right: Numbers, look: Look) -> Numbers:
+    """The ranks of both, one behind the other: equal for equal numbers, whatever their types.
+
+    NaN has the rank of 0. No caller compares it.
+    """
     near, rest = (np.concatenate(each) for each in zip(_split(left), _split(right), strict=True))
-    order = np.lexsort((rest, near)) if rest.any() else np.argsort(near, kind="stable")
+    look()
+    near[np.isnan(near)] = 0
+    order = stable_order_within(near, rest, look) if rest.any() else stable_order(near, look)
+    look()
     near, rest = near[order], rest[order]
     is_new = np.zeros(len(order), dtype=np.bool_)
     is_new[1:] = (near[1:] != near[:-1]) | (rest[1:] != rest[:-1])

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.frozen import frozen
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.topology.csr import Ordinals, Room
-from omnigraph.read.values.ordering import Codes, comparable, encode
+from omnigraph.read.values.ordering import Codes, comparable, encode, numbered
 
 __all__ = ["Encoded"]
 
@@ -27,12 +28,11 @@ class Encoded:
     """The memory of the numbers, with space behind for those of later versions."""
 
     @classmethod
-    def of(cls, column: pa.Array) -> "Encoded":
+    def of(cls, column: pa.Array, pace: Pace = UNHURRIED) -> "Encoded":
         if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
-            return cls(encode(column), None)
-        encoded = comparable(column).dictionary_encode(null_encoding="encode")
-        numbers = encoded.indices.to_numpy().astype(np.int64)
-        return cls(Codes(numbers, len(encoded.dictionary)), encoded.dictionary)
+            return cls(encode(column, pace), None)
+        numbers, values = numbered(comparable(column), pace)
+        return cls(Codes(numbers, len(values)), values)
 
     @property
     def nbytes(self) -> int:

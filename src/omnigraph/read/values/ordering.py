@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.sorting import stable_order
 
 __all__ = [
     "Codes",
@@ -25,14 +26,21 @@ __all__ = [
     "first_rows",
     "first_rows_of",
     "loosely_combined",
+    "numbered",
     "ranks",
     "sort_values",
+    "sorted_places",
 ]
 
 # Numbers that reach no further than this, for each of them, are renumbered through a table; beyond
 # it hashing them is cheaper.
 TABLE_PER_NUMBER = 4
 
+
+# Values that are told apart, or texts that are sorted, between two looks at the clock.
+ENCODED_AT_ONCE = 1 << 18
+# Each part takes a pass over all texts. More than four million are sorted in larger parts.
+MAX_PARTS_SORTED = 16
 
 # Rows are looked at so many at a time for the first one of each number.
 FIRST_LOOK = 1 << 16
@@ -49,24 +57,72 @@ class Codes(NamedTuple):
         return self.numbers.nbytes
 
 
-def encode(values: pa.Array) -> Codes:
+def encode(values: pa.Array, pace: Pace = UNHURRIED) -> Codes:
     """Equal numbers for equal values, in no order."""
     if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
-        numbers = ranks(values)
+        numbers = ranks(values, pace)
         return Codes(numbers, int(numbers.max(initial=-1)) + 1)
     if pa.types.is_null(values.type):
         return Codes(np.zeros(len(values), dtype=np.int64), 1)
-    encoded = comparable(values).dictionary_encode(null_encoding="encode")
-    return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
+    numbers, found = numbered(comparable(values), pace)
+    return Codes(numbers, len(found))
 
 
-def encode_numbers(numbers: NDArray[Any]) -> Codes:
+def numbered(values: pa.Array, pace: Pace = UNHURRIED) -> tuple[Ordinals, pa.Array]:
+    """The number of each value, and the value of each number; null is a value too."""
+    at_once = min(ENCODED_AT_ONCE, pace.max_chunk_rows)
+    if len(values) <= at_once:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    parts = []
+    for start in range(0, len(values), at_once):
+        pace.check()
+        parts.append(values.slice(start, at_once).dictionary_encode())
+    pace.check()
+    if _is_plain(values.type) and sum(len(part.dictionary) for part in parts) > len(values) // 2:
+        # To tell so many different values apart by hashing takes longer than to sort them.
+        del parts
+        return _numbered_by_order(values, pace)
+    whole = pa.chunked_array(parts).unify_dictionaries()
+    pace.check()
+    found = whole.chunk(0).dictionary
+    numbers = np.empty(len(values), dtype=np.int64)
+    for start, part in zip(range(0, len(values), at_once), whole.chunks, strict=True):
+        indices = part.indices
+        indices = indices.fill_null(len(found)) if indices.null_count else indices
+        numbers[start : start + len(part)] = indices.to_numpy()
+    return numbers, _with_null(found) if values.null_count else found
+
+
+def _numbered_by_order(values: pa.Array, pace: Pace) -> tuple[Ordinals, pa.Array]:
+    plain = _plain(values)
+    if plain is None:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    pace.check()
+    order = stable_order(plain, pace.check)
+    pace.check()
+    ascending = plain[order]
+    is_new = np.ones(len(order), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    pace.check()
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(is_new) - 1
+    pace.check()
+    return numbers, values.take(pa.array(order[is_new]))
+
+
+def _with_null(values: pa.Array) -> pa.Array:
+    return pa.concat_arrays([values, pa.nulls(1, values.type)])
+
+
+def encode_numbers(numbers: NDArray[Any], pace: Pace = UNHURRIED) -> Codes:
     """Equal codes for equal numbers, none of which is NaN."""
     if numbers.dtype.kind in "iu" and not (numbers < 0).any():
         greatest = int(numbers.max(initial=0))
         if greatest < TABLE_PER_NUMBER * len(numbers):
             return Codes(numbers.astype(np.int64), greatest + 1)
-    return encode(pa.array(numbers))
+    return encode(pa.array(numbers), pace)
 
 
 def comparable(values: pa.Array) -> pa.Array:
@@ -118,11 +174,12 @@ def first_rows(codes: Codes, pace: Pace = UNHURRIED) -> Ordinals:
     return first
 
 
-def first_rows_of(codes: Codes, present: Ordinals) -> Ordinals:
+def first_rows_of(codes: Codes, present: Ordinals, pace: Pace = UNHURRIED) -> Ordinals:
     """For each of these numbers, which are all that occur, the first row that has it."""
     rows = np.full(codes.size, -1, dtype=np.int64)
     left = len(present)
     for start in range(0, len(codes.numbers), FIRST_LOOK):
+        pace.check()
         here = codes.numbers[start : start + FIRST_LOOK]
         fresh = np.flatnonzero(rows[here] < 0)[::-1]
         rows[here[fresh]] = fresh + start
@@ -139,26 +196,54 @@ def distinct(numbers: Ordinals, size: int) -> tuple[Ordinals, Ordinals]:
     return numbers[first_rows(codes)], codes.numbers
 
 
-def ranks(values: pa.Array) -> Ordinals:
+def ranks(values: pa.Array, pace: Pace = UNHURRIED) -> Ordinals:
     """Numbers that compare as the values do: equal for equal ones, null below all others."""
     if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
-        return _list_ranks(values)
+        return _list_ranks(values, pace)
     if pa.types.is_null(values.type):
         return np.zeros(len(values), dtype=np.int64)
-    encoded = comparable(values).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    rank_of_code = np.empty(len(order) + 1, dtype=np.int64)
+    codes, found = numbered(comparable(values), pace)
+    pace.check()
+    order = sorted_places(found, pace)
+    rank_of_code = np.empty(len(order), dtype=np.int64)
     rank_of_code[order] = np.arange(1, len(order) + 1)
-    rank_of_code[-1] = 0
-    codes: Ordinals = encoded.indices.fill_null(len(order)).to_numpy()
+    if values.null_count:
+        # Null is sorted behind all others.
+        rank_of_code[order[-1]] = 0
     return rank_of_code[codes]
 
 
-def sort_values(values: pa.Array, *, is_descending: bool) -> NDArray[Any]:
+def sorted_places(values: pa.Array, pace: Pace = UNHURRIED) -> Ordinals:
+    """As `pc.sort_indices`, of values that are all different."""
+    at_once = min(ENCODED_AT_ONCE, pace.max_chunk_rows)
+    if len(values) <= at_once:
+        return np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
+    count = min(-(-len(values) // at_once), MAX_PARTS_SORTED)
+    sample = values.take(
+        pa.array(np.arange(0, len(values), max(1, len(values) // 1024)))
+    ).drop_null()
+    sample = sample.take(pc.sort_indices(sample))
+    # How many of the cuts a value is not below; a null is behind all of them.
+    part_of = np.zeros(len(values), dtype=np.int8)
+    for part in range(1, count):
+        pace.check()
+        cut = sample[len(sample) * part // count]
+        # NaN is below nothing, and so behind all cuts.
+        is_behind = pc.invert(pc.less(values, cut)).fill_null(fill_value=True)
+        part_of += is_behind.to_numpy(zero_copy_only=False)
+    found = []
+    for part in range(count):
+        pace.check()
+        places = np.flatnonzero(part_of == part)
+        found.append(places[pc.sort_indices(values.take(pa.array(places))).to_numpy()])
+    return np.concatenate(found)
+
+
+def sort_values(values: pa.Array, *, is_descending: bool, pace: Pace = UNHURRIED) -> NDArray[Any]:
     """Numbers whose ascending order is the order wanted."""
     numbers = _plain(values)
     if numbers is None:
-        numbers = ranks(values)
+        numbers = ranks(values, pace)
     if not is_descending:
         return numbers
     return -numbers if numbers.dtype.kind == "f" else ~numbers
@@ -193,6 +278,12 @@ def _plain(values: pa.Array) -> NDArray[Any] | None:
     if extremes["min"].as_py() == limits.min:
         return None
     return np.asarray(values.cast(pa.int64()).fill_null(int(limits.min)).to_numpy())
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether `_plain` gives numbers for nearly all columns of the type."""
+    is_time = pa.types.is_timestamp(kind) or pa.types.is_date32(kind)
+    return bool(is_time or pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _plain_floats(values: pa.Array) -> NDArray[Any]:
@@ -262,13 +353,14 @@ def _dense_by_hash(numbers: Ordinals) -> Codes:
     return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
 
 
-def _list_ranks(lists: pa.Array) -> Ordinals:
+def _list_ranks(lists: pa.Array, pace: Pace = UNHURRIED) -> Ordinals:
     """Lists compare item by item from the left; a list that ends sooner is smaller."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
-    items = ranks(pc.list_flatten(lists))
+    items = ranks(pc.list_flatten(lists), pace)
     starts = np.cumsum(lengths) - lengths
     result = np.zeros(len(lists), dtype=np.int64)
     for position in reversed(range(int(lengths.max(initial=0)))):
+        pace.check()
         has_item = lengths > position
         here = np.zeros(len(lists), dtype=np.int64)
         here[has_item] = items[starts[has_item] + position] + 1

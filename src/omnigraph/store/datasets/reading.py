@@ -11,6 +11,7 @@ from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
+from omnigraph.base.looks import Look, never
 from omnigraph.store.datasets.addresses import ROW_ADDRESS
 from omnigraph.store.datasets.blobs import BlobCell, parts_within
 from omnigraph.store.datasets.deletions import ReadFile
@@ -252,10 +253,12 @@ class Dataset:
         fragment_ids: Sequence[int] | None = None,
         without: RowSet | None = None,
         rows: range | None = None,
+        look: Look = never,
     ) -> pa.Table:
         """The rows that satisfy the predicate, of all fragments or of those named.
 
-        `rows` are the only ones wanted, counted in the order of the scan.
+        `rows` are the only ones wanted, counted in the order of the scan. A look that raises ends
+        the reading.
         """
         fragments = None
         if fragment_ids is not None:
@@ -275,6 +278,7 @@ class Dataset:
             row_addr_blocklist=without,
             offset=rows.start if rows is not None else None,
             limit=len(rows) if rows is not None else None,
+            look=look,
         )
         return found.drop_columns([SCORE]) if isinstance(predicate, HasWords) else found
 
@@ -341,11 +345,18 @@ class Dataset:
                 scan_in_order=True,
             ).to_batches()
 
-    def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
+    def _read(self, columns: Sequence[str], *, look: Look = never, **options: Any) -> pa.Table:
         with failures("read", self.ref.path):
-            return self._handle.scanner(
+            scanner = self._handle.scanner(
                 columns=list(columns), blob_handling="all_binary", **options
-            ).to_table()
+            )
+            if look is never:
+                return scanner.to_table()
+            batches = []
+            for batch in scanner.to_batches():
+                look()
+                batches.append(batch)
+            return pa.Table.from_batches(batches, scanner.projected_schema)
 
     def _counted(self, *small_rows: int) -> Any:
         with failures("count files of", self.ref.path):
