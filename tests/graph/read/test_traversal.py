@@ -84,3 +84,16 @@ def test_a_walk_passes_through_types_it_does_not_end_in(town: Town) -> None:
         " return { $c.code }"
     )
     assert rows == ["rome"]
+
+
+@pytest.mark.parametrize("shown", ["count($e)", "$e.since, count($e)", "min($e.since), count($e)"])
+def test_all_edges_either_way_are_counted_as_they_are_listed(town: Town, shown: str) -> None:
+    """An edge comes once from either end and a loop once, also if nobody looks at its ends."""
+    either = "match { $p $e:<knows> $f }"
+    listed = town.ask(f"{either} return {{ id($e), id($p) }}")
+    ways = town.ask("match { $p $e:knows $f } return { $p.email, $f.email }")
+    loops = [source for source, target in ways if source == target]
+    assert loops
+    counted = town.ask(f"{either} return {{ {shown} }}")
+    total = sum(row if isinstance(row, int) else row[-1] for row in counted)
+    assert total == len(listed) == 2 * len(ways) - len(loops)

@@ -40,7 +40,7 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
         return _nowhere(frame.only(demand.live), op, demand, context)
     wants_target = op.target in demand.live and not op.is_target_bound
     wants_edge = op.edge_variable in demand.live
-    if wants_edge and (table := _whole_table(frame, op, context)) is not None:
+    if wants_edge and (table := _whole_table(frame, op, demand, context)) is not None:
         return _every_edge(frame, op, table, demand, context)
     is_counted = demand.allows_weights and not wants_target and not wants_edge
     if is_counted and op.most_hops > 1 and not op.is_target_bound:
@@ -81,27 +81,31 @@ class _Table:
     origin_start: int
     targets: Space
     target_start: int
-    is_reversed: bool
+    direction: Direction
 
 
-def _whole_table(frame: Frame, op: Expand, context: Context) -> _Table | None:
-    """The edges of one type, walked one way from all nodes there are; None: it asks for others."""
+def _whole_table(frame: Frame, op: Expand, demand: Demand, context: Context) -> _Table | None:
+    """The edges of one type, walked from all nodes there are; None: it asks for others.
+
+    An edge that is walked both ways is one row with a weight, so nobody may look at its ends.
+    """
     origin = frame.bindings[op.origin]
     is_alone = frame.columns == 1 and origin.is_whole
     if not is_alone or op.is_target_bound or len(op.steps) > 1:
         return None
     (step,) = op.steps
-    if step.direction is Direction.BOTH:
+    if step.direction is Direction.BOTH and (
+        not demand.allows_weights or demand.live & {op.origin, op.target}
+    ):
         return None
-    is_reversed = step.direction is Direction.IN
     edge, targets = context.columns.edge(step.edge), context.columns.nodes(op.target_types)
     ends = (edge.source, edge.target)
-    here, there = ends[::-1] if is_reversed else ends
+    here, there = ends[::-1] if step.direction is Direction.IN else ends
     start, stop = origin.space.part_named(here), targets.part_named(there)
     if start is None or stop is None:
         return None
     edges = context.columns.edges([step.edge])
-    return _Table(edges, start.start, targets, stop.start, is_reversed)
+    return _Table(edges, start.start, targets, stop.start, step.direction)
 
 
 def _every_edge(frame: Frame, op: Expand, table: _Table, demand: Demand, context: Context) -> Frame:
@@ -110,11 +114,15 @@ def _every_edge(frame: Frame, op: Expand, table: _Table, demand: Demand, context
     step = _described(op, context)
     context.budget.admit(rows=count, columns=len(wanted) + 1, step=step, beside=frame)
     made = Frame(count, {op.edge_variable: Binding(table.edges, None)})
-    if not wanted:
+    if not wanted and table.direction is not Direction.BOTH:
         return made
     ends = context.adjacencies.ends(op.steps[0].edge)
     both = (ends.sources, ends.targets)
-    origins, targets = both[::-1] if table.is_reversed else both
+    if table.direction is Direction.BOTH:
+        # A loop is the same edge from either end, and comes once.
+        weights = np.where(ends.sources == ends.targets, 1, 2).astype(np.int64, copy=False)
+        return Frame(count, made.bindings, weights)
+    origins, targets = both[::-1] if table.direction is Direction.IN else both
     if op.origin in wanted:
         space = frame.bindings[op.origin].space
         made = made.bind(op.origin, Binding(space, _wide(origins, table.origin_start)))
