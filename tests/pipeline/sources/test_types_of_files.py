@@ -150,6 +150,7 @@ DUCKDB = {
     "decimal of 18": Column("1.5::DECIMAL(18,1)", "F64", None),
     "decimal of 38": Column("1.5::DECIMAL(38,1)", "F64", None),
     "interval": Column("INTERVAL 1 DAY", "String", None),
+    "interval for a blob": Column("INTERVAL 1 DAY", "Blob", None),
     "time": Column("TIME '10:00:00'", "DateTime", None),
     "timetz": Column("TIMETZ '10:00:00+02'", "DateTime", None),
     "map": Column("MAP{'a':1}", "[String]", None),

@@ -47,7 +47,14 @@ def table_batches(
 
 def parquet_schema(source: FilePart) -> pa.Schema:
     with _parquet(source) as parquet:
-        return parquet.schema_arrow
+        schema = parquet.schema_arrow
+        # Arrow reads the months, days and milliseconds of an interval as 12 bytes, which a Blob
+        # would take.
+        leaves = map(parquet.schema.column, range(len(parquet.schema)))
+        for name in {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}:
+            for place in schema.get_all_field_indices(name):
+                schema = schema.set(place, pa.field(name, pa.month_day_nano_interval()))
+        return schema
 
 
 def lance_schema(location: Location) -> pa.Schema:
