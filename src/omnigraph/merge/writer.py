@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import BranchName, TableKey
+from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.merge.base import StoredBases, bases_of, changes_since
 from omnigraph.merge.choices import Choices, choices_of
@@ -24,7 +24,7 @@ from omnigraph.store.commits import (
     ROWS_OF,
     Commit,
     CommitKind,
-    standing,
+    undone_by_reverts,
 )
 from omnigraph.store.datasets import EditCounts
 from omnigraph.store.graph_store import GraphStore
@@ -202,8 +202,10 @@ class MergeWriter(_Bringing):
         theirs = self.theirs.commit.id
         known = history.ancestors(ours.commit.id)
         new = [history.get(id_) for id_ in history.ancestors(theirs) - known]
-        new.sort(key=lambda commit: commit.seq, reverse=True)
-        load_ids = sorted({load_id for commit in standing(new) for load_id in commit.load_ids})
+        undone = undone_by_reverts(new)
+        load_ids = sorted(
+            {load_id for commit in new if commit.id not in undone for load_id in commit.load_ids}
+        )
         extra: dict[str, str] = {}
         if is_fast_forward:
             extra[ROWS_OF] = history.origin_of_rows(theirs)
@@ -225,7 +227,8 @@ class RevertWriter(_Bringing):
         merged = self._merged(
             PlainBases((base,)), snapshot, theirs, f"the commit before {self.commit.id}"
         )
-        is_nothing = not merged.tables and not merged.conflicts
+        frees_name = self._frees_name(snapshot)
+        is_nothing = not merged.tables and not merged.conflicts and not frees_name
         return MergeWork(
             tables=merged.tables,
             reads=merged.reads,
@@ -238,4 +241,16 @@ class RevertWriter(_Bringing):
             conflicts=merged.conflicts,
             more_conflicts=merged.more_conflicts,
             left_out=merged.left_out,
+            # Its name can be loaded again, also where no row of the load is left.
+            is_recorded=frees_name,
         )
+
+    def _frees_name(self, snapshot: Snapshot) -> bool:
+        """Whether the revert changes which names of loads the branch has seen."""
+        history, origin = self.store.history(), self.commit
+        while (reverted := origin.extra.get(REVERTED)) is not None:
+            origin = history.get(CommitId(reverted))
+        if not origin.load_ids:
+            return False
+        known = map(history.get, history.ancestors(snapshot.commit.id))
+        return self.commit.id not in undone_by_reverts(known)

@@ -6,9 +6,11 @@ the clock of the machine that made them.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from omnigraph.base.errors import StorageFailed
@@ -29,6 +31,7 @@ __all__ = [
     "CommitKind",
     "TableChange",
     "standing",
+    "undone_by_reverts",
 ]
 
 
@@ -204,6 +207,23 @@ def standing(commits: Iterable[Commit]) -> Iterator[Commit]:
         if (reverted := commit.extra.get(REVERTED)) is not None:
             undone.add(reverted)
         yield commit
+
+
+def undone_by_reverts(commits: Iterable[Commit]) -> frozenset[CommitId]:
+    """Those of the commits that another of them has reverted, unless that was reverted too.
+
+    They come in any order: a revert in one branch and what it reverts may meet in a merge.
+    """
+    reverts: dict[str, list[CommitId]] = defaultdict(list)
+    for commit in commits:
+        if (reverted := commit.extra.get(REVERTED)) is not None:
+            reverts[reverted].append(commit.id)
+
+    @cache
+    def is_undone(id_: str) -> bool:
+        return not all(map(is_undone, reverts.get(id_, ())))
+
+    return frozenset(CommitId(id_) for id_ in reverts if is_undone(id_))
 
 
 def _change_to_json(change: TableChange) -> dict[str, Any]:

@@ -32,9 +32,10 @@ from omnigraph.engine.load.result import load_note, load_result, report_of
 from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
-from omnigraph.store.commits import Commit, CommitKind, standing
+from omnigraph.store.commits import Commit, CommitKind, standing, undone_by_reverts
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.history import CommitLog
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Work, Writer
 
@@ -373,16 +374,37 @@ def loaded_before(store: GraphStore, request: Load) -> Commit | None:
     """
     if request.load_id is None:
         return None
-    line = store.history().line(request.branch)
+    history, has_merged = store.history(), False
     try:
-        # The id of a commit names its load too: an error may have told it instead of a result.
-        return next(
-            (c for c in standing(line) if request.load_id in (*c.load_ids, _id_of_load(c))), None
-        )
+        for commit in standing(history.line(request.branch)):
+            has_merged = has_merged or commit.is_merge
+            # The id of a commit names its load too: an error may have told it instead of a result.
+            if request.load_id not in (*commit.load_ids, _id_of_load(commit)):
+                continue
+            # Reverts of other lines come with merges only.
+            if not has_merged or _is_left(history, request.branch, commit, request.load_id):
+                return commit
     except BranchMissing:
         if request.from_ is None:
             raise
-        return None
+    return None
+
+
+def _is_left(history: CommitLog, branch: BranchName, commit: Commit, load_id: str) -> bool:
+    """Whether a load that came with the commit has been reverted neither here nor on a line that
+    was merged since."""
+    head = next(history.line(branch)).id
+    gone = undone_by_reverts(map(history.get, history.ancestors(head)))
+    gone = gone.union(*(_merged_by(history, history.get(id_)) for id_ in gone))
+    loads = {id_ for id_ in _merged_by(history, commit) if history.get(id_).load_id == load_id}
+    return not (loads or {commit.id}) <= gone
+
+
+def _merged_by(history: CommitLog, commit: Commit) -> frozenset[CommitId]:
+    """The commits that came with a merge; none with any other commit."""
+    if commit.parent is None or commit.merged_parent is None:
+        return frozenset()
+    return history.ancestors(commit.merged_parent) - history.ancestors(commit.parent)
 
 
 def _id_of_load(commit: Commit) -> CommitId | None:
