@@ -24,13 +24,14 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import SCHEMA, read_source
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.imports.blocks import Reader
-from omnigraph.pipeline.imports.files import find_source
+from omnigraph.pipeline.imports.files import Source, find_source
 from omnigraph.pipeline.imports.formats import detect_format, open_reader
 from omnigraph.pipeline.imports.propose import Proposal, propose
 from omnigraph.pipeline.imports.survey import Survey, survey
 from omnigraph.pipeline.imports.tables import write_tables
 from omnigraph.pipeline.sources.converted import ConvertedTables
 from omnigraph.pipeline.sources.mapping import MappingText, read_mapping, read_mapping_text
+from omnigraph.pipeline.sources.opening import failing_by_changes
 from omnigraph.store.graph_store import GraphStore
 
 __all__ = ["EditedPlan", "ImportPlan"]
@@ -47,6 +48,7 @@ class ImportPlan:
     proposal: Proposal = field(repr=False)
     _survey: Survey = field(repr=False)
     _reader: Reader = field(repr=False)
+    _files: Source = field(repr=False)
 
     @classmethod
     def of(
@@ -67,11 +69,11 @@ class ImportPlan:
         access = (settings or Settings.from_environment()).bucket_access
         files = find_source(name, access)
         found_format = detect_format(files) if format is None else format
-        reader = open_reader(files, found_format)
-        found = survey(reader)
-        return cls(
-            name, found_format, propose(found, source=name, notes=reader.notes()), found, reader
-        )
+        with failing_by_changes(files.files):
+            reader = open_reader(files, found_format)
+            found = survey(reader)
+        proposal = propose(found, source=name, notes=reader.notes())
+        return cls(name, found_format, proposal, found, reader, files)
 
     @property
     def schema(self) -> str:
@@ -123,15 +125,16 @@ class ImportPlan:
         self, store: GraphStore, *, folder: str, tell: Progress = silent
     ) -> ConvertedTables:
         """The rows of the source as tables in a folder of the graph's storage."""
-        return write_tables(
-            self._reader,
-            self._survey,
-            self.proposal,
-            store=store,
-            folder=folder,
-            name=self.source,
-            tell=tell,
-        )
+        with failing_by_changes(self._files.files):
+            return write_tables(
+                self._reader,
+                self._survey,
+                self.proposal,
+                store=store,
+                folder=folder,
+                name=self.source,
+                tell=tell,
+            )
 
 
 @frozen

@@ -138,6 +138,23 @@ def test_a_packed_file_that_is_damaged_ends_the_import_by_its_name(tmp_path: Pat
             ImportPlan.of(source)
 
 
+@pytest.mark.parametrize("form", ["apoc", "graphml"])
+@pytest.mark.parametrize("more", ["<{", ""])
+def test_a_file_that_changes_after_it_was_surveyed_is_named_as_changed(
+    form: str, more: str, tmp_path: Path
+) -> None:
+    """Also where what was added looks like damage."""
+    [(name, text)] = FORMS[form].items()
+    file = write_files(tmp_path / "in", {name: text}) / name
+    plan = ImportPlan.of(file)
+    graph = Graph.init(tmp_path / "g", plan.schema, durability="relaxed")
+    file.write_text(text + more + "\n")
+    with pytest.raises(SourceInvalid, match="the file was changed while it was loaded") as failed:
+        graph.import_(plan)
+    assert failed.value.file == str(file)
+    assert nodes_of(graph, "Cat") == []
+
+
 def test_an_archive_in_a_directory_is_not_passed_over_in_silence(tmp_path: Path) -> None:
     for files in (CSV, APOC):
         source = write_files(tmp_path / f"e{len(files)}", {**files, "more.zip": b"PK"})

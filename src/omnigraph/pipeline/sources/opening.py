@@ -8,7 +8,7 @@ import contextlib
 import gzip
 import platform
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -29,6 +29,7 @@ __all__ = [
     "FileState",
     "NotedFile",
     "WholeFile",
+    "failing_by_changes",
     "is_packed",
     "opened",
     "state_of",
@@ -160,6 +161,20 @@ def unchanged(part: FilePart) -> Iterator[None]:
         _require_unchanged(part, error)
         raise
     _require_unchanged(part, None)
+
+
+@contextlib.contextmanager
+def failing_by_changes(parts: Iterable[FilePart]) -> Iterator[None]:
+    """If the block fails and one of these files has changed since it was noted, raise that error.
+
+    `unchanged` can't tell where the one who reads a file finds it damaged once it is closed.
+    """
+    try:
+        yield
+    except OmnigraphError as error:
+        for part in parts:
+            _require_unchanged(part, error)
+        raise
 
 
 def _require_unchanged(part: FilePart, cause: Exception | None) -> None:
