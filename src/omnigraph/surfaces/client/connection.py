@@ -57,6 +57,8 @@ DEFAULT_TIMEOUT_S = 330.0
 
 MAX_AT_ONCE_BYTES = 32 << 20
 """Of a load: what a server takes unless it is told otherwise. More goes up in parts."""
+FITS_IN_A_REQUEST = "the rows fit in one request"
+"""Why a load runs in the process of the server."""
 LONGEST_TIMEOUT_S = 10_000_000.0
 """Months. Sockets can't wait for ever, and refuse numbers that are too large."""
 
@@ -180,7 +182,10 @@ class Connection:
         body = encoded(head) + b"\n" + rows
         path = _path(LOAD)
         message = Message(path=path, body=body, is_write=True, body_type=NDJSON)
-        return cast(LoadResult, _read(LoadResult, self._exchange.ask(message)))
+        result = cast(LoadResult, _read(LoadResult, self._exchange.ask(message)))
+        if result.is_repeat or request.engine == "local":
+            return result
+        return replace(result, engine_reason=FITS_IN_A_REQUEST)
 
     def _export(self, request: Export) -> ExportResult:
         if request.format != "jsonl":
