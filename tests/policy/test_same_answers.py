@@ -15,11 +15,16 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.ids import MAIN
 from omnigraph.engine.analytics_results import AnalyticsResult
+from omnigraph.engine.backend import engine_of
 from omnigraph.engine.cursor import packed, unpacked
 from omnigraph.engine.explore_requests import LoadsRead
+from omnigraph.engine.export_parts import export_size
 from omnigraph.engine.loads import loads
+from omnigraph.engine.requests import Export
 from omnigraph.engine.settings import Settings
+from omnigraph.engine.travel import view_for
 from omnigraph.errors import ArgumentInvalid, EntityMissing, OmnigraphError
 from omnigraph.read.limits import ReadLimits
 
@@ -161,6 +166,15 @@ def exported(graph: Graph) -> list[bytes]:
     return sorted(out.getvalue().splitlines())
 
 
+def export_sizes(graph: Graph) -> list[object]:
+    """What decides whether an export runs on Spark, for each type."""
+    engine = engine_of(graph.backend)
+    request = Export(target="", branch=MAIN, actor=graph.backend.actor)
+    with view_for(engine, request) as view:
+        entities = view.catalog.entities
+        return [export_size(engine, view, [each]) for each in entities]
+
+
 def explained(text: str) -> Callable[[Graph], object]:
     return lambda graph: str(graph.explain(f"query q() {{ {text} }}", analyze=True).steps)
 
@@ -210,6 +224,7 @@ DOORS: dict[str, Callable[[Graph], object]] = {
     "neighborhood": lambda g: g.neighborhood("Person", "r0"),
     "find": lambda g: g.find("b"),
     "export": exported,
+    "where an export in parts runs": export_sizes,
 }
 
 
