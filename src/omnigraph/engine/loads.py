@@ -10,6 +10,7 @@ from omnigraph.base.ids import TypeName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explore_requests import LoadsRead
 from omnigraph.engine.history import known
+from omnigraph.engine.load.earlier import merged_loads
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.travel import told
 from omnigraph.read.changes.filter import kind_of
@@ -82,9 +83,8 @@ def _known_names(engine: Engine, request: LoadsRead, commit: Commit) -> frozense
     that the actor may not read."""
     if engine.gate.guard is None or commit.merged_parent is None or not commit.load_ids:
         return commit.load_ids
-    history = engine.store.history()
-    merged = map(history.get, history.ancestors(commit.merged_parent))
-    return commit.load_ids & {c.load_id for c in known(engine, request, merged) if c.load_id}
+    loads = known(engine, request, merged_loads(engine, commit))
+    return commit.load_ids & {load.load_id for load in loads if load.load_id}
 
 
 def _told(engine: Engine, request: LoadsRead, commit: Commit, names: frozenset[str]) -> PastLoad:

@@ -385,6 +385,8 @@ class Load(Write):
     max_errors: int | None = None
     dry_run: bool = False
     load_id: str | None = None
+    is_own_name: bool = False
+    """True if loads of other actors with this `load_id` are other loads."""
     resume: bool = False
     embed: bool = False
     engine: LoadEngine | None = None

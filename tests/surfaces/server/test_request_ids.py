@@ -1,10 +1,14 @@
 """`Idempotency-Key`: a request that is sent twice is carried out once, on every route that adds."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.surfaces.server.world import ADD, G, World
+from omnigraph import Graph
+from omnigraph.engine.settings import Settings, TokenSources
+from omnigraph.surfaces.server.starting import ServerConfig, serving_of
+from tests.surfaces.server.world import ADD, PEOPLE, G, World, serve_here
 
 LINE = '{"type": "Person", "data": {"name": "yan"}}'
 NAME = {"params": {"name": "zoe"}}
@@ -52,6 +56,42 @@ def test_a_key_of_another_request_is_refused(world: World) -> None:
     answer = world.post(f"{G}/mutate", json=other, headers=KEY)
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
     assert first["commit"]["graph_commit_id"] in answer.json()["error"]
+
+
+@pytest.mark.parametrize("route", ["load", "ingest"])
+def test_two_actors_may_choose_the_same_key(graph: Graph, tmp_path: Path, route: str) -> None:
+    """Also where the load of the one came to the branch by a merge."""
+    policy = tmp_path / "policy.yaml"
+    allowed = "[read, change, branch_create, branch_merge]"
+    policy.write_text(
+        f"version: 1\nrules: [{{id: a, allow: {{actors: [ada, bob], actions: {allowed}}}}}]\n"
+    )
+    world = serve_here(graph)
+    tokens = TokenSources(json='{"ada": "token-ada", "bob": "token-bob"}')
+    settings = Settings(token_sources=tokens)
+    config = ServerConfig(store=graph.uri, policy=(policy,), settings=settings)
+    world.app.serving = serving_of(config, {"people": graph})
+
+    def load(actor: str, name: str, branch: str, key: str) -> str | None:
+        body = {"data": LINE.replace("yan", name), "mode": "append", "branch": branch}
+        headers = {"Idempotency-Key": key, "Authorization": f"Bearer token-{actor}"}
+        answer = world.post(f"{G}/{route}", json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        replayed: str | None = answer.headers.get("Idempotency-Replayed")
+        return replayed
+
+    graph.branch_create("work")
+    assert load("ada", "of ada", "main", "1") is None
+    assert load("ada", "of ada on work", "work", "2") is None
+    graph.branch_merge("work")
+    for key in ("1", "2"):
+        assert load("bob", f"of bob {key}", "main", key) is None
+        assert load("bob", f"of bob {key}", "main", key) == "true"
+        assert load("ada", "not again", "main", key) == "true"
+    people = graph.query(PEOPLE.replace("$p.age", "$p.name as again")).to_pylist()
+    found = {row["p.name"] for row in people}
+    assert found >= {"of ada", "of ada on work", "of bob 1", "of bob 2"}
+    assert "not again" not in found
 
 
 @pytest.mark.parametrize("key", ["x" * 300, " "])

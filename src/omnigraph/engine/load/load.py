@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from omnigraph.base.errors import (
     BranchBusy,
@@ -22,12 +23,14 @@ from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import allow_start, denying_taken_names, known_start
+from omnigraph.engine.load.earlier import loaded_before
 from omnigraph.engine.load.frames import for_tasks
-from omnigraph.engine.load.preparation import Preparation, loaded_before
+from omnigraph.engine.load.preparation import Preparation
 from omnigraph.engine.load.result import load_note, load_result
 from omnigraph.engine.reconcile import Reconciler
-from omnigraph.engine.requests import BranchCreate, Load
+from omnigraph.engine.requests import BranchCreate, Load, Read
 from omnigraph.engine.results import LoadResult
+from omnigraph.engine.travel import told
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
@@ -84,9 +87,8 @@ def _carry_out(
         # A load of this name that died in its last step is finished first.
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
-    if (before := loaded_before(store, request)) is not None:
-        store.pending.drop(before.id)
-        return _finished(store, request, before)
+    if (before := loaded_before(engine, request)) is not None:
+        return _finished(engine, request, before)
     base = _base_of(store, request)
     with driving(store, request.load_id) as hold:
         preparation = Preparation(
@@ -114,10 +116,9 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
         raise
     if written is None:
         preparation.end(Ending.BY_OTHER)
-        before = loaded_before(engine.store, request)
+        before = loaded_before(engine, request)
         assert before is not None, "a write steps aside only for this"
-        engine.store.pending.drop(before.id)
-        return load_result(request, base_branch=preparation.base, commit=before, quarantine=None)
+        return _repeated(engine, request, before, base_branch=preparation.base)
     failure: BaseException | None = None
     try:
         tell("publish", 1, 1)
@@ -160,8 +161,8 @@ def _rehearse(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     from omnigraph.pipeline.staging.area import Ending
 
     store = engine.store
-    if (before := loaded_before(store, request)) is not None:
-        return load_result(request, base_branch=None, commit=before, quarantine=None)
+    if (before := loaded_before(engine, request)) is not None:
+        return _repeated(engine, request, before)
     base = _base_of(store, request)
     if base is not None:
         store.branches.check_new(request.branch)
@@ -174,12 +175,27 @@ def _rehearse(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     return result
 
 
-def _finished(store: GraphStore, request: Load, before: Commit) -> LoadResult:
+def _finished(engine: Engine, request: Load, before: Commit) -> LoadResult:
     """The answer of a load that is there already, whose driver may have died before it was over."""
     from omnigraph.pipeline.staging.record import conclude
 
-    kept = conclude(store, request.load_id or "", request.branch)
-    return load_result(request, base_branch=None, commit=before, quarantine=kept)
+    kept = conclude(engine.store, request.load_id or "", request.branch)
+    return _repeated(engine, request, before, quarantine=kept)
+
+
+def _repeated(
+    engine: Engine,
+    request: Load,
+    before: Commit,
+    *,
+    base_branch: BranchName | None = None,
+    quarantine: str | None = None,
+) -> LoadResult:
+    """The answer of a load that is there already, with its commit as the actor may know it."""
+    if before.actor == request.actor:
+        engine.store.pending.drop(before.id)
+    result = load_result(request, base_branch=base_branch, commit=before, quarantine=quarantine)
+    return replace(result, commit=told(engine, Read(actor=request.actor), before))
 
 
 @contextmanager

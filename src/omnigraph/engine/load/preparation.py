@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.base.errors import (
-    BranchMissing,
     CommitMissing,
     CommitReclaimed,
     FenceLost,
@@ -28,14 +27,13 @@ from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import require_models, targets_of
 from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.load.earlier import loaded_before
 from omnigraph.engine.load.result import load_note, load_result, report_of
 from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
-from omnigraph.store.commits import Commit, CommitKind, standing, undone_by_reverts
+from omnigraph.store.commits import Commit
 from omnigraph.store.fence import Hold
-from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.history import CommitLog
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Work, Writer
 
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.staging.area import Ending
     from omnigraph.pipeline.staging.quarantine import Quarantine
 
-__all__ = ["Preparation", "loaded_before"]
+__all__ = ["Preparation"]
 
 
 class Preparation(Writer[Work]):
@@ -89,7 +87,7 @@ class Preparation(Writer[Work]):
         self._resolved: ResolvedLoad | None = None
 
     def is_done(self) -> bool:
-        if loaded_before(self._store, self._request) is not None:
+        if loaded_before(self._engine, self._request) is not None:
             return True
         self._require_fence()
         return False
@@ -238,7 +236,11 @@ class Preparation(Writer[Work]):
         if request.resume:
             assert request.load_id is not None, "a request to resume has a name"
             found, left = find_resumable(
-                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                knows=self._knows,
             )
             parallelism = left.parallelism
         with self._clock.phase("parse"):
@@ -274,7 +276,7 @@ class Preparation(Writer[Work]):
                 parallelism=parallelism,
                 quarantine=self._quarantine,
             )
-            begin_load(store, area, record, name)
+            begin_load(store, area, record, name, knows=self._knows)
         staged = stage_load(
             runner,
             planned,
@@ -290,6 +292,11 @@ class Preparation(Writer[Work]):
         )
         self._clock.add(staged.seconds)
         return runner, staged
+
+    def _knows(self, branch: BranchName) -> bool:
+        """Whether the caller, who may load into a branch of their choice, may know of another."""
+        is_own = branch == self._request.branch
+        return is_own or self._engine.gate.knows(self._request.actor, branch)
 
     def _embed_config(self, snapshot: Snapshot) -> EmbedConfig | None:
         """Who makes vectors for the rows, if that is wanted; a rehearsal asks no provider."""
@@ -364,51 +371,6 @@ class Preparation(Writer[Work]):
         report = {"branch": self._request.branch, "dry_run": self._request.dry_run, **told}
         # Before anything is published: all that is left then is to give it its name.
         self._quarantine.write_report(resolved.load.parts, report)
-
-
-def loaded_before(store: GraphStore, request: Load) -> Commit | None:
-    """The commit that brought an earlier load with this load id, by itself or by a merge.
-
-    A commit that was reverted does not count: its rows are not there, so a caller who loads them
-    again wants them back.
-    """
-    if request.load_id is None:
-        return None
-    history, has_merged = store.history(), False
-    try:
-        for commit in standing(history.line(request.branch)):
-            has_merged = has_merged or commit.is_merge
-            # The id of a commit names its load too: an error may have told it instead of a result.
-            if request.load_id not in (*commit.load_ids, _id_of_load(commit)):
-                continue
-            # Reverts of other lines come with merges only.
-            if not has_merged or _is_left(history, request.branch, commit, request.load_id):
-                return commit
-    except BranchMissing:
-        if request.from_ is None:
-            raise
-    return None
-
-
-def _is_left(history: CommitLog, branch: BranchName, commit: Commit, load_id: str) -> bool:
-    """Whether a load that came with the commit has been reverted neither here nor on a line that
-    was merged since."""
-    head = next(history.line(branch)).id
-    gone = undone_by_reverts(map(history.get, history.ancestors(head)))
-    gone = gone.union(*(_merged_by(history, history.get(id_)) for id_ in gone))
-    loads = {id_ for id_ in _merged_by(history, commit) if history.get(id_).load_id == load_id}
-    return not (loads or {commit.id}) <= gone
-
-
-def _merged_by(history: CommitLog, commit: Commit) -> frozenset[CommitId]:
-    """The commits that came with a merge; none with any other commit."""
-    if commit.parent is None or commit.merged_parent is None:
-        return frozenset()
-    return history.ancestors(commit.merged_parent) - history.ancestors(commit.parent)
-
-
-def _id_of_load(commit: Commit) -> CommitId | None:
-    return commit.id if commit.kind is CommitKind.LOAD else None
 
 
 # Where the rows go that break a rule --------------------------------------------------------------

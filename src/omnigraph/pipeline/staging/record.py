@@ -116,15 +116,23 @@ def driving(store: GraphStore, load_id: str | None) -> Iterator[Hold | None]:
         raise interruption
 
 
-def begin_load(store: GraphStore, area: StagingArea, record: LoadRecord, name: str | None) -> None:
+Knows = Callable[[BranchName], bool]
+"""Whether the caller may know that a branch exists."""
+
+
+def begin_load(
+    store: GraphStore, area: StagingArea, record: LoadRecord, name: str | None, *, knows: Knows
+) -> None:
     """Start afresh: what an earlier driver left under this name is thrown away."""
     if name is not None and (found := find_area(store.objects, name)) is not None:
         left = LoadRecord.from_json(found.about)
         if left.branch != record.branch and _is_there(store, left.branch):
+            is_known = knows(BranchName(left.branch))
+            where = f"branch {left.branch}" if is_known else "another branch"
             raise ArgumentInvalid(
                 argument="load_id",
                 value=name,
-                rule=f"a load of this name waits to be resumed on branch {left.branch}",
+                rule=f"a load of this name waits to be resumed on {where}",
                 advice="resume it there, load it there once more, or choose another load_id",
             )
         earlier = area.predecessor(found)
@@ -136,13 +144,17 @@ def begin_load(store: GraphStore, area: StagingArea, record: LoadRecord, name: s
 
 
 def find_resumable(
-    store: GraphStore, *, load_id: str, mode: str, branch: BranchName
+    store: GraphStore, *, load_id: str, mode: str, branch: BranchName, knows: Knows
 ) -> tuple[AreaRecord, LoadRecord]:
     """The load that an earlier driver left; raises if there is none like this. Nothing moves."""
+
+    def is_known(record: AreaRecord) -> bool:
+        return knows(BranchName(LoadRecord.from_json(record.about).branch))
+
     found = find_area(store.objects, load_id)
-    if found is None or not found.is_named:
-        known = tuple(sorted(record.name for record in named_areas(store.objects)))
-        raise StagedLoadMissing(load_id=load_id, known=known)
+    if found is None or not found.is_named or not is_known(found):
+        known = sorted(record.name for record in named_areas(store.objects) if is_known(record))
+        raise StagedLoadMissing(load_id=load_id, known=tuple(known))
     left = LoadRecord.from_json(found.about)
     if not is_unpublished(store, left.branch, load_id=load_id, since=left.base_commit):
         # It has died in its last step, and the next writer of the branch finishes that.

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 from omnigraph.base.errors import RequestMalformed, SchemaDeclared
-from omnigraph.base.ids import MAIN
+from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
+from omnigraph.engine.load.load import load as load_use_case
+from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult, MutationResult
 from omnigraph.surfaces.named_lines import NamedLines
 from omnigraph.surfaces.server.access import Where
@@ -140,15 +142,19 @@ def load_lines(call: Call) -> Reply:
 def _load(
     call: Call, data: bytes, *, branch: str | None, from_: str | None, mode: LoadMode | None
 ) -> LoadResult:
-    # In this process, always: a request starts no Spark.
-    result = call.graph.load(
-        NamedLines(data, REQUEST_BODY),
+    request = Load(
+        source=NamedLines(data, REQUEST_BODY),
         mode=(mode or USUAL_MODE).value,
-        branch=or_main(branch),
-        from_=from_,
+        branch=BranchName(or_main(branch)),
+        from_=None if from_ is None else BranchName(from_),
+        actor=call.graph.backend.actor,
         load_id=call.headers.get(REQUEST_ID),
+        # Two actors may choose the same key.
+        is_own_name=True,
+        # In this process, always: a request starts no Spark.
         engine="local",
     )
+    result = call.graph.backend.run(load_use_case, request)
     call.notes["rows"] = result.total_entities
     return result
 
