@@ -38,6 +38,7 @@ SLOW = (
     "pipeline/load/test_clues.py",
     "pipeline/load/test_every_form.py",
     "policy/test_policy_walks.py",
+    "policy/test_same_answers_served.py",
     "search/test_vectors_beyond_memory.py",
     "store_contract/test_index_kinds.py",
     "store_contract/test_row_filters.py",
