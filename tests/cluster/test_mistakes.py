@@ -321,6 +321,15 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "--config" in (missing.value.hint or "")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "file/below", "loop"])
+def test_a_path_that_leads_nowhere_is_a_finding(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ClusterInvalid) as invalid:
+        read_folder(tmp_path / name)
+    assert [finding.diagnostic.code for finding in invalid.value.findings] == ["K001"]
+
+
 def test_a_pipe_in_place_of_the_configuration_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "cluster.yaml")
     with pytest.raises(ClusterInvalid, match="not a regular file"):

@@ -99,11 +99,11 @@ def storage_of(path: Path) -> str:
 def _config(path: Path, findings: Findings) -> ClusterConfig | None:
     file = path / CLUSTER_FILE
     name = str(file)
-    if file.exists() and not file.is_file():
-        # A pipe, say, would be read for ever.
-        findings.add("K001", SourceText("", name), Span(1, 1), "it is not a regular file")
-        return None
     try:
+        if file.exists() and not file.is_file():
+            # A pipe, say, would be read for ever.
+            findings.add("K001", SourceText("", name), Span(1, 1), "it is not a regular file")
+            return None
         source = SourceText(file.read_bytes().decode("utf-8-sig"), name)
     except (FileNotFoundError, NotADirectoryError):
         hint = f"name the folder that holds {CLUSTER_FILE}: --config DIR"
