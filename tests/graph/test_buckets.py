@@ -22,7 +22,8 @@ from omnigraph.base.errors import (
 )
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.store.location import BucketAccess
+from omnigraph.store.location import BucketAccess, graph_location
+from omnigraph.store.objects import Objects
 from tests.buckets import BUCKET, CARELESS, bucket_variables, location_of
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
@@ -215,6 +216,38 @@ def test_a_login_page_in_place_of_the_bucket_is_told_as_that(bucket: str, portal
         Graph.open(bucket)
     assert "is gone" not in caught.value.render() and "backup" not in caught.value.render()
     assert "a proxy or a login page" in caught.value.render()
+
+
+def test_a_graph_behind_a_login_page_is_not_told_to_be_missing(bucket: str, portal: Portal) -> None:
+    portal.lets_through = lambda _: True
+    graph = Graph.init(bucket, SCHEMA)
+    graph.mutate(FOUNDING)
+    graph.branch_create("b")
+    portal.lets_through = lambda _: False
+    for branch in ("main", "b", "never"):
+        with pytest.raises(StorageFailed, match="does not come from an object store"):
+            graph.query(QUERIES, "staff", branch=branch)
+    portal.lets_through = lambda _: True
+    assert staff(graph) == ONE
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda objects: objects.list("a"),
+        lambda objects: [*objects.walk("a")],
+        lambda objects: [*objects.survey("a")],
+        lambda objects: objects.exists("a/b"),
+        lambda objects: objects.copy("a/b", "a/c"),
+    ],
+    ids=["list", "walk", "survey", "exists", "copy"],
+)
+def test_a_login_page_says_nothing_about_objects(
+    bucket: str, portal: Portal, ask: Callable[[Objects], object]
+) -> None:
+    objects = graph_location(bucket, Settings.from_environment().bucket_access).objects()
+    with pytest.raises(StorageFailed, match="does not come from an object store"):
+        ask(objects)
 
 
 @pytest.mark.parametrize("lost", ["everything", "writes of the lock", "writes of the manifest"])

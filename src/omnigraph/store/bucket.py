@@ -92,12 +92,7 @@ class BucketObjects:
             return put["e_tag"] or ""
 
     def exists(self, name: str) -> bool:
-        with self._failures("look at", name):
-            try:
-                self._store.head(name)
-            except FileNotFoundError:
-                return False
-            return True
+        return self.look_at(name) is not None
 
     def look_at(self, name: str) -> "ObjectState | None":
         with self._failures("look at", name):
@@ -117,28 +112,29 @@ class BucketObjects:
 
     def states(self, folder: str) -> "Iterator[ObjectState]":
         """Of all objects below a folder, at any depth."""
-        with self._failures("list", folder):
-            for page in self._store.list(folder or None):
-                yield from map(_state, page)
+        return map(_state, self._listed(folder))
 
     def list(self, folder: str) -> list[str]:
         with self._failures("list", folder):
             found = self._store.list_with_delimiter(folder)
+            if not found["objects"] and not found["common_prefixes"]:
+                self._require_store(folder)
         return sorted(entry["path"] for entry in found["objects"])
 
     def walk(self, folder: str) -> Iterator[str]:
         return (state.name for state in self.states(folder))
 
     def survey(self, folder: str) -> Iterator[StoredObject]:
-        with self._failures("list", folder):
-            for page in self._store.list(folder or None):
-                for meta in page:
-                    changed_at_ms = round(meta["last_modified"].timestamp() * 1000)
-                    yield StoredObject(meta["path"], meta["size"], changed_at_ms)
+        for meta in self._listed(folder):
+            changed_at_ms = round(meta["last_modified"].timestamp() * 1000)
+            yield StoredObject(meta["path"], meta["size"], changed_at_ms)
 
     def copy(self, source: str, target: str) -> None:
         with self._failures("copy", source):
             self._store.copy(source, target)
+            # The answer to a copy is not looked at, and a login page is an answer too.
+            if self.look_at(target) is None:
+                raise FileNotFoundError(f"{target} was acknowledged, and is not there")
 
     def delete(self, name: str) -> None:
         with self._failures("delete", name):
@@ -152,6 +148,20 @@ class BucketObjects:
 
     def sync_removal(self, name: str) -> None:
         """Nothing to do, as above."""
+
+    def _listed(self, folder: str) -> "Iterator[ObjectMeta]":
+        """All objects below a folder, at any depth."""
+        is_empty = True
+        with self._failures("list", folder):
+            for page in self._store.list(folder or None):
+                is_empty = is_empty and not page
+                yield from page
+            if is_empty:
+                self._require_store(folder)
+
+    def _require_store(self, folder: str) -> None:
+        """Raise if it is no object store that answers: a login page is read as an empty listing."""
+        self.look_at(folder or "-")
 
     def _failures(self, doing: str, name: str) -> AbstractContextManager[None]:
         return _failures(self._bucket, doing, name)
@@ -170,7 +180,10 @@ def _tag(meta: "ObjectMeta") -> str:
     """The ETag, which every object store sends; a login page of a proxy has none."""
     tag = meta["e_tag"]
     if tag is None:
-        raise ValueError("the answer has no ETag, so it does not come from an object store")
+        raise ValueError(
+            "the answer has no ETag, so it does not come from an object store: "
+            "a proxy or a login page may answer instead"
+        )
     return tag
 
 
