@@ -173,3 +173,10 @@ def test_sums_are_exact_or_refused(rows: list[tuple[int, int, int]]) -> None:
     else:
         with pytest.raises(LimitExceeded):
             fitting(sums, np.dtype(np.int64), what="it")
+    for numbers in (values, values.astype(np.uint64)):  # each row once, and no sign
+        each = [
+            sum(v for g, v in zip(groups, numbers.tolist(), strict=True) if g == of)
+            for of in range(3)
+        ]
+        assert exact_sums(numbers, None, Codes(groups, 3)).tolist() == each
+        assert exact_sums(numbers, None, None).tolist() == [sum(each)]

@@ -27,6 +27,7 @@ TOO_MANY = 2.0**64
 EXACT_IN_FLOAT = 2**53
 # Up to here 64 bits hold every partial sum.
 SAFE_IN_64_BITS = 2**62
+LOW_BITS = 32
 
 
 def exact_sums(
@@ -37,17 +38,28 @@ def exact_sums(
     The sums are 64-bit integers where that is safe, and Python's own beyond. Without groups all
     are one.
     """
-    bound = _greatest(values) * _greatest(weights) * len(values)
-    kind = np.dtype(np.int64 if bound < SAFE_IN_64_BITS else object)
-    numbers = values.astype(kind, copy=False)
+    largest = _greatest(values) * _greatest(weights)
+    bound = largest * len(values)
     if weights is not None:
-        numbers = numbers * weights.astype(kind, copy=False)
-    if groups is None:
-        return np.array([numbers.sum()], dtype=kind)
-    if bound < EXACT_IN_FLOAT:
-        sums = np.bincount(groups.numbers, weights=numbers, minlength=groups.size)
+        kind = np.dtype(np.int64 if largest < SAFE_IN_64_BITS else object)
+        values = values.astype(kind, copy=False) * weights.astype(kind, copy=False)
+    if bound < EXACT_IN_FLOAT and groups is not None:
+        sums = np.bincount(groups.numbers, weights=values, minlength=groups.size)
         return sums.astype(np.int64)
-    sums = np.zeros(groups.size, dtype=kind)
+    if bound < SAFE_IN_64_BITS:
+        return _totals(values.astype(np.int64, copy=False), groups)
+    if values.dtype.kind == "O":
+        return _totals(values, groups)
+    # Halves of 32 bits: 64 bits hold the sum of 2^30 of them, more rows than memory has room for.
+    high, low = values >> LOW_BITS, values & values.dtype.type(2**LOW_BITS - 1)
+    highs, lows = (_totals(half.astype(np.int64), groups).astype(object) for half in (high, low))
+    return np.asarray(highs * 2**LOW_BITS + lows, dtype=object)
+
+
+def _totals(numbers: NDArray[Any], groups: Codes | None) -> NDArray[Any]:
+    if groups is None:
+        return np.array([numbers.sum()], dtype=numbers.dtype)
+    sums = np.zeros(groups.size, dtype=numbers.dtype)
     np.add.at(sums, groups.numbers, numbers)
     return sums
 
