@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,6 +251,20 @@ def test_an_id_belongs_to_one_request_of_one_actor_on_one_branch(graph: Graph) -
     graph.branch_create("later")
     later = graph.branch("later")
     assert not later.mutate(PAY, "pay", {"text": "a"}, request_id="r1", actor="ada").is_repeat
+
+
+def test_parameters_that_no_query_has_are_another_request(graph: Graph) -> None:
+    within_itself: list[object] = []
+    within_itself.append(within_itself)
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    graph.mutate(PAY, "pay", {"text": "a"}, request_id="r1")
+    for more in ({"more": within_itself}, {"more": deep}, {7: "b"}, {None: "b"}):
+        params: dict[Any, Any] = {"text": "a", **more}
+        with pytest.raises(RequestIdReused):
+            graph.mutate(PAY, "pay", params, request_id="r1")
+    assert notes(graph) == 1
 
 
 def test_a_request_that_failed_leaves_its_id_free(graph: Graph) -> None:

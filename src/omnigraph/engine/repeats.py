@@ -70,9 +70,13 @@ def _kept(commit: Commit) -> dict[str, Any] | None:
     return found
 
 
-def _digest(request: Mutation) -> str:
-    """The same for the same question, with the same parameters in any order."""
-    params = json.dumps(request.params, sort_keys=True, default=_plain)
+def _digest(request: Mutation) -> str | None:
+    """The same for the same question, with the same parameters in any order; None for parameters
+    that no query can have."""
+    try:
+        params = json.dumps(request.params, sort_keys=True, default=_plain)
+    except (TypeError, ValueError, RecursionError):
+        return None
     asked = "\0".join((request.source.text, request.name or "", params))
     return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
