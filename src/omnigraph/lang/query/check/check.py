@@ -2,9 +2,7 @@
 
 from omnigraph.base.errors import TypeCheckFailed
 from omnigraph.base.looks import Look, looking, never
-from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
-from omnigraph.base.types import Scalar
 from omnigraph.lang.query.check.ambiguous_words import resolve_words
 from omnigraph.lang.query.check.expressions import Expressions
 from omnigraph.lang.query.check.mutations import check_mutation
@@ -16,8 +14,11 @@ from omnigraph.lang.query.check.typed import Parameter, TypedMutation, TypedQuer
 from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.check.resolve import BUILT_IN_TYPES, type_hint
 
 __all__ = ["check"]
+
+PARAMETER_TYPES = f"types are {', '.join(BUILT_IN_TYPES[:-1])}, Vector(n) and [ … ]"
 
 
 def check(query: ast.Query, catalog: Catalog, source: SourceText, look: Look = never) -> TypedQuery:
@@ -89,9 +90,8 @@ def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter |
         elif name in parameters:
             findings.add("T28", f"${name} is declared twice", declared.variable.span)
         elif type_ is None:
-            known = [*(s.value for s in Scalar), "Vector"]
             message = f"no type is called {declared.type.text}"
-            hint = name_hint(declared.type.text, known)
+            hint = type_hint(declared.type.text, BUILT_IN_TYPES) or PARAMETER_TYPES
             findings.add("T28", message, declared.type.span, hint)
             parameters[name] = None
         else:

@@ -6,6 +6,7 @@ integer stays a fraction, so that nothing is ever rounded to make a match.
 """
 
 import datetime
+import re
 from dataclasses import replace
 from enum import Enum
 
@@ -57,6 +58,8 @@ class Kind(Enum):
 
 ORDERED = frozenset({Kind.NUMBER, Kind.TEXT, Kind.DATE, Kind.DATETIME})
 ENDS = tuple(PropertyOf(ROW, end, Scalar.STRING, is_nullable=False) for end in (SRC, DST))
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+NUMBERS = (Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64, Scalar.F32, Scalar.F64)
 EQUALITY = frozenset({CompareOp.EQ, CompareOp.NE})
 
 
@@ -292,4 +295,8 @@ def _hint(left: Operand, right: Operand) -> str | None:
             return f"declare {one.shown}: {other.type}"
         if isinstance(one.expression, IdentityOf) or one.expression in ENDS:
             return "an id is a text"
+        if isinstance(one.expression, Literal) and other.type in NUMBERS:
+            text = one.expression.value
+            if isinstance(text, str) and NUMBER.fullmatch(text):
+                return f"a number is written without quotes: {text}"
     return None

@@ -3,6 +3,7 @@
 import datetime
 import re
 import sys
+from collections.abc import Iterable
 
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.types import (
@@ -32,6 +33,7 @@ __all__ = [
     "LARGEST_FLOATS",
     "MAX_VECTOR_WIDTH",
     "default_value",
+    "type_hint",
     "value_type",
 ]
 
@@ -129,11 +131,15 @@ def default_value(written: Literal | Name, type_: ValueType) -> Value:
 def _scalar(name: Name, findings: Findings) -> Scalar | None:
     scalar = SCALARS.get(name.text)
     if scalar is None:
-        other = OTHER_WORDS.get(name.text.casefold())
-        meant = f"did you mean {other}?" if other else did_you_mean(name.text, WRITTEN_TYPES)
-        hint = meant or f"types are {TYPE_WORDS}"
+        hint = type_hint(name.text, WRITTEN_TYPES) or f"types are {TYPE_WORDS}"
         findings.add("S010", name.at, f"unknown type {clipped(name.text)}", hint)
     return scalar
+
+
+def type_hint(word: str, known: Iterable[str]) -> str | None:
+    """Which of the known types somebody means who writes the word of another language."""
+    other = OTHER_WORDS.get(word.casefold())
+    return f"did you mean {other}?" if other else did_you_mean(word, known)
 
 
 def _scalar_value(value: LiteralValue, scalar: Scalar) -> Value:

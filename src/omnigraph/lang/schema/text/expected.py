@@ -124,7 +124,7 @@ def _expected(situation: Situation) -> tuple[str, str | None]:
     if "NODE" in accepted:
         return "an annotation, '{' or the next declaration", None
     if "RBRACE" in accepted:
-        return "a property, a constraint or '}'", None
+        return "a property, a constraint or '}'", IN_BODIES.get(situation.found)
     if "LBRACE" in accepted:
         return "'{'", None
     if "WORD" in accepted:
@@ -143,7 +143,17 @@ def _expected(situation: Situation) -> tuple[str, str | None]:
     return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words), None
 
 
+IN_BODIES = {
+    "[": "a list is written [String]",
+    "=": 'a default is written name: String @default("Ada")',
+}
+
+DECLARES_A_TABLE = frozenset({"create", "type", "class", "table", "struct", "entity"})
+
+
 def _meant(found: Token) -> str | None:
+    if found.casefold() in DECLARES_A_TABLE:
+        return "types are declared as node Person { … } and edge Knows: Person -> Person { … }"
     return did_you_mean(found, ("node", "edge", "interface"))
 
 

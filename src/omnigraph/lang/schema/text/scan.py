@@ -143,6 +143,9 @@ def _take(result: Scanned, match: re.Match[str], at: Extent) -> None:
 
 
 STRAY_HINTS = {
+    "!": "leave it out: a property is required unless its type ends in '?'",
+    "<": "a list is written [String]",
+    ">": "a list is written [String]",
     ";": "leave it out: declarations and properties end by themselves",
     "|": "list the words of an enum with commas: enum(a, b)",
     "/": "comments start with '//' or '/*'",
