@@ -12,6 +12,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,10 @@ class Reader:
         if self.is_blessing and blessed != text:
             page.write_text(blessed)
             text = blessed
-        assert text == blessed, f"{page.name} shows another output: --bless writes it anew"
+        differences = "\n".join(unified_diff(text.splitlines(), blessed.splitlines(), n=1))
+        assert not differences, (
+            f"{page.name} shows another output: --bless writes it anew\n{differences}"
+        )
 
     def run(self, text: str) -> str:
         """Run all blocks, and give back the text with what they print today."""

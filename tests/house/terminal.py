@@ -28,8 +28,9 @@ LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ULID = re.compile(rf"(?<![A-Z\d])01[{LETTERS}]{{24}}(?![A-Z\d])")
 MOMENT = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 TOOK_MS = re.compile(r" *(?<!\d)[\d,]+\.\d{3} ms")
-# A log has a line as each phase begins, which a terminal shows as a bar and removes.
-PHASE = re.compile(r"^  [a-z]+ …\n", re.MULTILINE)
+# A log has a line as each phase begins, which a terminal shows as a bar and removes. Both have a
+# line with the seconds so far if a command takes long, as it may on a busy machine.
+PHASE = re.compile(r"^  [a-z ]+ …(?: \d+ s)?\n|\r  [a-z ]+ … \d+ s\x1b\[K|\r\x1b\[K", re.MULTILINE)
 
 
 @dataclass

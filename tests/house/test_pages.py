@@ -24,6 +24,7 @@ from omnigraph.lang.query.text.parser import parse
 from omnigraph.lang.schema.check.check import compile_schema
 from tests.buckets import bucket_variables
 from tests.house.reading import FENCE, Reader, blocks
+from tests.house.terminal import Masks
 from tests.lang.query.cases import FOLDER
 
 ROOT = Path(__file__).parents[2]
@@ -171,6 +172,16 @@ def test_the_examples_of_a_language_are_taken_by_a_graph(page: str, reader: Read
             assert query.header.name.text
             if "insert" not in block and "update" not in block:
                 assert graph.explain(block, query.header.name.text)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["  merge …\nmerged\n", "  merge … 12 s\nmerged\n", "\r  merge … 2 s\x1b[K\r\x1b[Kmerged\n"],
+)
+def test_a_command_on_a_slow_machine_shows_what_it_shows_on_a_fast_one(
+    printed: str, tmp_path: Path
+) -> None:
+    assert Masks(tmp_path)(printed) == "merged"
 
 
 def test_no_page_is_left_out_and_no_command_is_hidden_from_this_test() -> None:
