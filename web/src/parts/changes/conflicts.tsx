@@ -7,9 +7,9 @@ import type { Conflict, Side, Take } from "./shapes";
 import "./style.css";
 
 const KINDS: Readonly<Record<string, string>> = {
-  divergent_insert: "Both made it, and differently",
-  divergent_update: "Both changed it, and differently",
-  delete_vs_update: "One deleted it, the other changed it",
+  divergent_insert: "Both made this row, and differently",
+  divergent_update: "Both changed this row, and differently",
+  delete_vs_update: "One deleted this row, the other changed it",
   orphan_edge: "An edge needs a node that the other side deleted",
   unique_violation: "Two entities claim one value",
   cardinality_violation: "There are too many or too few edges",
