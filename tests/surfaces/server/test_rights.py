@@ -105,6 +105,37 @@ def test_files_are_loaded_without_spark_for_those_who_may_not_start_it(policed: 
     assert ended["state"] == "succeeded" and ended["report"]["engine"] != "spark"
 
 
+# Previews -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call_name", ["branch_merge", "revert"])
+@pytest.mark.parametrize("is_policed", [True, False], ids=["policy", "tokens"])
+def test_a_reader_is_shown_a_preview_and_refused_the_write(
+    tmp_path: Path, call_name: str, is_policed: bool
+) -> None:
+    graph = make_graph(tmp_path)
+    graph.mutate('query q() { update Person set { age: 3 } where name = "Ada" }')
+    graph.branch_create("work")
+    graph.mutate('query q() { update Person set { age: 4 } where name = "Ada" }', branch="work")
+    head = graph.commits(limit=1)[0].graph_commit_id
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    sources = TokenSources(json=json.dumps(TOKENS))
+    rules = (tmp_path / "policy.yaml",) if is_policed else ()
+    config = ServerConfig(store=graph.uri, policy=rules, settings=Settings(token_sources=sources))
+    world = serve_here(graph)
+    world.app.serving = serving_of(config, {"people": graph})
+    asked = {"branch_merge": {"source": "work"}, "revert": {"commit": head}}[call_name]
+
+    def status(actor: str, **more: Any) -> int:
+        path = f"{G}/calls/{call_name}"
+        return int(world.post(path, json={**asked, **more}, headers=as_(actor)).status_code)
+
+    assert status("reader", preview=True) == 200
+    assert status("reader", preview=False) == status("reader") == 403
+    assert status("nobody", preview=True) == (403 if is_policed else 200)
+    assert [c.graph_commit_id for c in graph.commits(limit=1)] == [head]
+
+
 # Bodies -------------------------------------------------------------------------------------------
 
 BODIES = {

@@ -29,6 +29,7 @@ from omnigraph.base.errors import (
     RequestsTooMany,
 )
 from omnigraph.base.words import clipped
+from omnigraph.engine.gate import Action
 from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import INVOKE_QUERY, Where
 from omnigraph.surfaces.server.admission import Admission, HeldBytes
@@ -189,7 +190,8 @@ class App:
                 handle = serving.access_to(served).handle(served.guarded, actor)
             # Of a stored query its handler asks: a denied one is missing.
             if operation.action is not None and operation.action != INVOKE_QUERY:
-                serving.access_to(served).allow(actor, operation.action, Where())
+                action = Action.READ if operation.has_preview else operation.action
+                serving.access_to(served).allow(actor, action, Where())
         query = scope["query_string"]
         params = QueryParams(query).multi_items() if query else []
         return Call(

@@ -28,6 +28,7 @@ def calls() -> tuple[Operation, ...]:
             summary=remote_call.summary,
             handler=remote.carried_out(remote_call),
             action=remote_call.request.action,
+            has_preview=remote.has_preview(remote_call.request),
             work=Work.READ if remote_call.request.action.is_reading else Work.WRITE,
             body=dict,
             answer=Any,

@@ -78,6 +78,9 @@ class Operation:
     handler: Callable[[Call], Reply]
     action: str | None = Action.READ
     """What an actor must be allowed; None: a token is enough."""
+    has_preview: bool = False
+    """A preview takes the right to read. Which of both is asked for stands in the body, so the
+    handler asks for `action`."""
     is_public: bool = False
     """For everybody, without a token."""
     where: Callable[[Call], Where] = lambda call: Where()

@@ -29,13 +29,23 @@ from omnigraph.surfaces.crossing.calls import (
 from omnigraph.surfaces.crossing.rows import rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
 from omnigraph.surfaces.named_lines import NamedLines
+from omnigraph.surfaces.server.access import Where
 from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed, Reply, Sink, Whole
 from omnigraph.surfaces.server.decode import decode_json
 from omnigraph.surfaces.server.handlers.queries import offered
 from omnigraph.surfaces.server.handlers.writes import no_declared_schema
 from omnigraph.surfaces.server.rows import SNAPSHOT_ID, arrow_pieces, refuse_too_large
 
-__all__ = ["baseline", "blob", "carried_out", "export", "load", "query", "stored_queries"]
+__all__ = [
+    "baseline",
+    "blob",
+    "carried_out",
+    "export",
+    "has_preview",
+    "load",
+    "query",
+    "stored_queries",
+]
 
 T = TypeVar("T")
 
@@ -45,11 +55,18 @@ def carried_out(remote: RemoteCall) -> Callable[[Call], Reply]:
 
     def handler(call: Call) -> Reply:
         request = _request(call, remote.request)
+        if has_preview(remote.request) and not request.preview:
+            call.access.allow(call.actor, request.action, Where())
         if remote.use_case is schema_apply:
             no_declared_schema(call)
         return Whole(encoded(call.graph.backend.run(remote.use_case, request)))
 
     return handler
+
+
+def has_preview(request: type[Any]) -> bool:
+    """True if a request of this kind may ask what a write would do."""
+    return any(field.name == "preview" for field in fields(request))
 
 
 def query(call: Call) -> Reply:
