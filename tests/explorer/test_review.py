@@ -188,7 +188,7 @@ def test_a_choice_that_brought_up_a_conflict_can_be_taken_back(
     expect(note).to_contain_text("added:")
     for conflict in ("size_kib", "note"):
         side(page, conflict, "theirs").check()
-    deleted, claimed = "One deleted it", "Two entities claim one value"
+    deleted, claimed = "One deleted this row", "Two entities claim one value"
     side(page, deleted, "theirs").check()
     expect(conflicts).to_contain_text("Your choices brought this up.")
     expect(conflicts).to_contain_text(f"'{OTHER}' and '{ADVISORY}' have the same title")
