@@ -124,7 +124,11 @@ def test_a_reader_is_shown_a_preview_and_refused_the_write(
     config = ServerConfig(store=graph.uri, policy=rules, settings=Settings(token_sources=sources))
     world = serve_here(graph)
     world.app.serving = serving_of(config, {"people": graph})
-    asked = {"branch_merge": {"source": "work"}, "revert": {"commit": head}}[call_name]
+    bodies: dict[str, dict[str, Any]] = {
+        "branch_merge": {"source": "work"},
+        "revert": {"commit": head},
+    }
+    asked = bodies[call_name]
 
     def status(actor: str, **more: Any) -> int:
         path = f"{G}/calls/{call_name}"
