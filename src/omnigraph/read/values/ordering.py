@@ -105,11 +105,16 @@ def _numbered_by_order(values: pa.Array, pace: Pace) -> tuple[Ordinals, pa.Array
     ascending = plain[order]
     is_new = np.ones(len(order), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    # Numbers go by first appearance, so what is laid out by them is read in the rows' order.
+    first = order[is_new]
+    by_appearance = stable_order(first, pace.check)
+    renumbered = np.empty(len(first), dtype=np.int64)
+    renumbered[by_appearance] = np.arange(len(first))
     pace.check()
     numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.cumsum(is_new) - 1
+    numbers[order] = renumbered[np.cumsum(is_new) - 1]
     pace.check()
-    return numbers, values.take(pa.array(order[is_new]))
+    return numbers, values.take(pa.array(first[by_appearance]))
 
 
 def _with_null(values: pa.Array) -> pa.Array:
@@ -315,22 +320,27 @@ def _nulls(values: pa.Array) -> NDArray[Any]:
 def _dense(numbers: Ordinals, size: int, pace: Pace = UNHURRIED) -> Codes:
     if 0 < size <= TABLE_PER_NUMBER * len(numbers):
         return _dense_by_table(numbers, size, pace)
+    some = _dense_by_hash(numbers[: pace.max_chunk_rows])
     if len(numbers) <= pace.max_chunk_rows:
-        return _dense_by_hash(numbers)
-    # Hashing all at once can't be stopped, and a table that large is slow: equal numbers leave the
-    # same remainder, so the rows of each remainder are hashed by themselves.
+        return some
+    pace.check()
+    if 2 * some.size < pace.max_chunk_rows:
+        codes, found = numbered(pa.array(numbers), pace)
+        return Codes(codes, len(found))
+    # Of numbers that seldom repeat, no part tells much about the others, and a table of all is
+    # slow: equal numbers leave the same remainder, so each remainder is hashed by itself.
     parts = -(-len(numbers) // pace.max_chunk_rows)
     part_of = np.empty(len(numbers), dtype=np.int32)
     for rows in pace.chunks(len(numbers)):
         part_of[rows] = numbers[rows] % parts
-    dense, found = np.empty(len(numbers), dtype=np.int64), 0
+    dense, count = np.empty(len(numbers), dtype=np.int64), 0
     for part in range(parts):
         pace.check()
         own = np.flatnonzero(part_of == part)
-        codes = _dense_by_hash(numbers[own])
-        dense[own] = codes.numbers + found
-        found += codes.size
-    return Codes(dense, found)
+        codes_of_part = _dense_by_hash(numbers[own])
+        dense[own] = codes_of_part.numbers + count
+        count += codes_of_part.size
+    return Codes(dense, count)
 
 
 def _dense_by_table(numbers: Ordinals, size: int, pace: Pace) -> Codes:
