@@ -16,6 +16,7 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import BranchMissing
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.frozen import frozen
+from omnigraph.base.interruptions import is_told_by_duckdb
 from omnigraph.base.span import SourceText
 from omnigraph.base.trace import NO_TRACE, Trace
 from omnigraph.check.sets.in_memory import SqlSession
@@ -179,6 +180,10 @@ class Engine:
                 raise
             # Others may be hidden from the actor.
             raise BranchMissing(missing.branch) from None
+        except Exception as error:
+            if is_told_by_duckdb(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def acting_for(self, actor: str | None) -> "Engine":
         """The same engine, with the same caches, for another actor."""

@@ -57,7 +57,7 @@ def import_new(
         uri, schema, settings=settings, actor=request.actor, message=request.message
     )
     try:
-        result = import_(engine, request, progress)
+        result = engine.run(import_, request, progress)
     except (Exception, KeyboardInterrupt):
         engine.store.remove()
         raise

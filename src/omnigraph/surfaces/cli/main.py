@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import FrameType
 
 from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.interruptions import is_told_by_duckdb
 
 EXIT_INTERRUPTED = 130
 
@@ -54,7 +55,7 @@ def main() -> None:
         say(interruption_as_said(stopped))
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
-        if _is_interruption_told_by_duckdb(error):
+        if is_told_by_duckdb(error):
             say(interruption_as_said(KeyboardInterrupt()))
             sys.exit(EXIT_INTERRUPTED)
         if isinstance(error, OSError) and error.errno in UNWRITTEN and error.filename is None:
@@ -90,11 +91,6 @@ def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
-
-
-def _is_interruption_told_by_duckdb(error: Exception) -> bool:
-    """Where DuckDB reads our tables it makes an error of its own of Ctrl-C, and keeps the name."""
-    return "duckdb" in type(error).__module__ and "KeyboardInterrupt" in str(error)
 
 
 def _wants_json() -> bool:
