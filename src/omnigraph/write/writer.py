@@ -211,7 +211,7 @@ def _finished_or_raised(
         fenced.hold.confirm()
         recover(store, fenced)
     except FenceLost as lost:
-        if store.objects.exists(armed.sidecar.name):
+        if _may_have_a_note(store, armed):
             reason = f"{lost}, and has not finished or undone it yet"
             raise _pending(store, armed, reason) from lost
         failure = lost
@@ -220,12 +220,22 @@ def _finished_or_raised(
             raise _pending(store, armed, str(unhealed)) from failure
         # Only the note stays, for the next writer to remove.
         log.warning("%s: %s", armed.sidecar.name, unhealed)
-    if is_published(store, fenced, commit):
-        return store.state(fenced.branch)
+    try:
+        if is_published(store, fenced, commit):
+            return store.state(fenced.branch)
+    except StorageError as unread:
+        raise _pending(store, armed, str(unread)) from failure
     if isinstance(failure, LandingRefused):
         moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)
         raise ReadSetMoved(branch=fenced.branch.name, tables=tuple(moved)) from failure
     raise failure
+
+
+def _may_have_a_note(store: GraphStore, armed: Armed) -> bool:
+    try:
+        return store.objects.exists(armed.sidecar.name)
+    except StorageError:
+        return True
 
 
 def _is_visible(store: GraphStore, armed: Armed) -> bool:

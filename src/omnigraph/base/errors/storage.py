@@ -53,7 +53,8 @@ class OutcomePending(StorageError):
     def hint(self) -> str | None:
         return (
             "the next opening of the graph for writing finishes or undoes it; to try again without "
-            f"writing twice, repeat the write with request_id (of a load: load_id) {self.commit_id}"
+            f"writing twice, repeat a mutation with request_id {self.commit_id}, or a load with "
+            "that load_id; other writes can be repeated as they are"
         )
 
 
