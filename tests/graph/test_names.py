@@ -141,7 +141,7 @@ def test_values_are_found_by_parameters(graph: Graph, words: list[str]) -> None:
     for word in words:
         query = f"""query {word}(${word}: String) {{
             match {{ $t: Thing {{ {word}: ${word} }}  $t.{word} = ${word} }}
-            return {{ $t.k as k  $t.{word} as {word}  {word} as again }}
+            return {{ $t.k as k  $t.{word} as {word}, {word} as again }}
             order {{ {word} desc  k }}
         }}"""
         for value in VALUES:

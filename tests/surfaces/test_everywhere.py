@@ -23,7 +23,7 @@ from tests.surfaces.cli import CommandLine
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
 QUERIES = """
 query names() { match { $p: Person } return { $p.name } order { $p.name } }
-query add($name: String) { insert Person { name: $name } }
+query add($name: String, $age: I32?) { insert Person { name: $name, age: $age } }
 """
 ASK = ["query", "names", "-q", "people.gq", "--store", "g.omni"]
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

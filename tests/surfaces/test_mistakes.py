@@ -52,7 +52,7 @@ MISTAKES: list[tuple[str, int, str]] = [
     (f"branch create main {STORE}", CONFLICT, "branch main already exists\n  hint:"),
     (f"branch merge nope {STORE}", MISSING, "no branch named nope\n  hint: branches here: main"),
     (f"branch delete main {STORE}", INPUT, "main can't be deleted\n  hint: delete the rows"),
-    (f"query -e match{{}} {STORE}", INPUT, "hint: give the query a name, and its body braces"),
+    (f"query -e match{{}} {STORE}", INPUT, "hint: a query has a name and braces: query q()"),
     (
         f"mutate hire -q people.gq --params-file who.json --if-commit {NO_COMMIT} {STORE}",
         CONFLICT,

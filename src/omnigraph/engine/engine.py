@@ -16,6 +16,7 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import BranchMissing
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.frozen import frozen
+from omnigraph.base.ids import BranchName
 from omnigraph.base.interruptions import is_told_by_duckdb
 from omnigraph.base.span import SourceText
 from omnigraph.base.trace import NO_TRACE, Trace
@@ -156,6 +157,14 @@ class Engine:
         return cls.over(
             store, settings, is_read_only=read_only, policy=policy, actor=actor, faults=faults
         )
+
+    def finish_pending(self, branch: BranchName | None, actor: str | None) -> None:
+        """Before this actor looks at a branch, or at any: finish or undo their failed writes."""
+        if self.store.pending.open_for(branch, actor):
+            # Most processes have none, and reading alone does without the writer.
+            from omnigraph.write.writer import finish_pending
+
+            finish_pending(self.store, branch, actor)
 
     @property
     def trace(self) -> Trace:

@@ -32,7 +32,6 @@ from omnigraph.store.branches import Branch
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import Commit
 from omnigraph.write.sidecar import drop_orphans
-from omnigraph.write.writer import finish_pending
 
 __all__ = [
     "allow_start",
@@ -195,7 +194,7 @@ def _naming_known_children(engine: Engine, actor: str | None) -> Iterator[None]:
 def commits(engine: Engine, request: CommitsRead) -> list[CommitInfo]:
     """The commits of a branch, newest first."""
     engine.gate.allow(request)
-    finish_pending(engine.store, request.branch, request.actor)
+    engine.finish_pending(request.branch, request.actor)
     line = known(engine, request, engine.store.history().line(request.branch))
     found = (commit for commit in line if request.by in (None, commit.actor))
     return [told(engine, request, commit) for commit in at_most(request.limit, found)]
@@ -219,6 +218,6 @@ def commit(engine: Engine, request: CommitRead) -> CommitInfo:
 
 def found_commit(engine: Engine, request: Read, id_: CommitId) -> Commit:
     """A commit, if the actor may read the branch that it was made on."""
-    finish_pending(engine.store, None, request.actor)
+    engine.finish_pending(None, request.actor)
     engine.gate.allow_commit(request, id_, _branch_of(engine, id_))
     return engine.store.history().get(id_)

@@ -9,7 +9,6 @@ from omnigraph.engine.history import at_most, known, readable
 from omnigraph.engine.requests import LogRead
 from omnigraph.engine.results import CommitInfo, shown_commit
 from omnigraph.engine.travel import told
-from omnigraph.write.writer import finish_pending
 
 __all__ = ["Log", "log"]
 
@@ -56,7 +55,7 @@ def log(engine: Engine, request: LogRead) -> Log:
     named = [engine.store.branches.resolve(request.branch)] if not request.is_whole else None
     named = readable(engine, request) if named is None else named
     for branch in named:
-        finish_pending(engine.store, branch.name, request.actor)
+        engine.finish_pending(branch.name, request.actor)
     history = engine.store.history()
     heads = history.heads(branch.name for branch in named)
     found = at_most(request.limit, known(engine, request, history.descent(heads.values())))

@@ -28,7 +28,6 @@ from omnigraph.read.view import View
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.writer import finish_pending
 
 __all__ = [
     "Held",
@@ -108,7 +107,7 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     """
     engine.gate.allow(request)
     if not names_commit(request.moment):
-        finish_pending(engine.store, request.branch, request.actor)
+        engine.finish_pending(request.branch, request.actor)
     try:
         snapshot = _snapshot(engine.store, request)
     except MissingError:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from omnigraph.lang.schema.check.identity import VIRTUAL_COLUMNS
 from omnigraph.lang.schema.check.properties import RESERVED_ON_EDGES
-from omnigraph.lang.schema.check.resolve import BUILT_IN_TYPES
+from omnigraph.lang.type_words import BUILT_IN_TYPES
 
 __all__ = ["Names", "edge_name", "edge_property_name", "node_name", "property_name"]
 

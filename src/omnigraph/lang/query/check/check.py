@@ -14,7 +14,7 @@ from omnigraph.lang.query.check.typed import Parameter, TypedMutation, TypedQuer
 from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check.resolve import BUILT_IN_TYPES, type_hint
+from omnigraph.lang.type_words import BUILT_IN_TYPES, type_hint
 
 __all__ = ["check"]
 

@@ -28,7 +28,6 @@ from omnigraph.lang.schema.check.properties import (
     declared,
     with_inherited,
 )
-from omnigraph.lang.schema.check.resolve import BUILT_IN_TYPES
 from omnigraph.lang.schema.text.ast import (
     Annotation,
     Body,
@@ -41,6 +40,7 @@ from omnigraph.lang.schema.text.ast import (
     PropertyDeclaration,
     SchemaFile,
 )
+from omnigraph.lang.type_words import BUILT_IN_TYPES
 
 __all__ = ["check_schema", "compile_schema"]
 

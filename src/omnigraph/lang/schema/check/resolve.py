@@ -3,9 +3,7 @@
 import datetime
 import re
 import sys
-from collections.abc import Iterable
 
-from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.types import (
     INTEGER_RANGES,
     EnumOf,
@@ -27,47 +25,16 @@ from omnigraph.lang.schema.text.ast import (
     TypeExpression,
     TypeName,
 )
+from omnigraph.lang.type_words import BUILT_IN_TYPES, SCALARS, VECTOR, type_hint
 
 __all__ = [
-    "BUILT_IN_TYPES",
     "LARGEST_FLOATS",
     "MAX_VECTOR_WIDTH",
     "default_value",
-    "type_hint",
     "value_type",
 ]
 
-SCALARS = {scalar.value: scalar for scalar in Scalar}
-VECTOR = "Vector"
-BUILT_IN_TYPES = (*SCALARS, VECTOR)
-
 WRITTEN_TYPES = (*BUILT_IN_TYPES, "enum")
-
-# What people coming from elsewhere call our types.
-OTHER_WORDS = {
-    "int": "I64",
-    "integer": "I64",
-    "long": "I64",
-    "bigint": "I64",
-    "int32": "I32",
-    "int64": "I64",
-    "uint32": "U32",
-    "uint64": "U64",
-    "float": "F64",
-    "double": "F64",
-    "number": "F64",
-    "float32": "F32",
-    "float64": "F64",
-    "boolean": "Bool",
-    "text": "String",
-    "str": "String",
-    "varchar": "String",
-    "uuid": "String",
-    "json": "String",
-    "timestamp": "DateTime",
-    "bytes": "Blob",
-    "binary": "Blob",
-}
 
 # Sixteen times the widest embedding in use; a slip of the keyboard is larger.
 MAX_VECTOR_WIDTH = 65_536
@@ -134,12 +101,6 @@ def _scalar(name: Name, findings: Findings) -> Scalar | None:
         hint = type_hint(name.text, WRITTEN_TYPES) or f"types are {TYPE_WORDS}"
         findings.add("S010", name.at, f"unknown type {clipped(name.text)}", hint)
     return scalar
-
-
-def type_hint(word: str, known: Iterable[str]) -> str | None:
-    """Which of the known types somebody means who writes the word of another language."""
-    other = OTHER_WORDS.get(word.casefold())
-    return f"did you mean {other}?" if other else did_you_mean(word, known)
 
 
 def _scalar_value(value: LiteralValue, scalar: Scalar) -> Value:
