@@ -17,7 +17,7 @@ from tests.crash.power import environment
 from tests.crash.sweeping import KINDS, Report
 
 # Of the points of each kind, one in so many; a prime, so that each fault meets calls of all kinds.
-ONE_IN = 61
+ONE_IN = 211
 
 # Of a thousand points.
 PATIENCE_OF_DEEP_RUNS_S = 1700.0
