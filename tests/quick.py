@@ -22,6 +22,7 @@ ALL_ROWS = ("base", "check", "lang")
 SLOW = (
     # Walks: any order of steps, on graphs of their own.
     "model",
+    "laws/test_clause_laws.py",
     "laws/test_diff_laws.py",
     "laws/test_follow_laws.py",
     "laws/test_index_laws.py",
@@ -34,6 +35,7 @@ SLOW = (
     "maintenance/test_cleanup.py",
     "maintenance/test_histories.py",
     "merge/test_merge_laws.py",
+    "merge/test_several_bases.py",
     "cluster/test_walks.py",
     "pipeline/load/test_clues.py",
     "pipeline/load/test_every_form.py",
@@ -51,6 +53,11 @@ SLOW = (
     "crash/test_late_writers.py",
     "crash/test_moving.py",
     "crash/test_power_cuts.py",
+    "crash/test_second_tries.py",
+    "crash/test_torn_files.py",
+    "cost/test_mutation_cost.py",
+    "graph/test_past_branches.py",
+    "policy/test_same_answers.py",
     "graph/test_many_writers.py",
     "graph/test_racing_histories.py",
     "house/test_matrices.py",
