@@ -72,6 +72,18 @@ def test_quiet_leaves_the_answer_alone(store: str, omnigraph: CommandLine, line:
     assert silent.out == said.out
 
 
+def test_a_repeated_request_says_that_nothing_was_written(
+    tmp_path: Path, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path)
+    add = ("mutate", "add", "-q", "people.gq", "--params", '{"name": "Bob"}', "--store", "g.omni")
+    first, again = (omnigraph(*add, "--request-id", "r1") for _ in range(2))
+    assert first.err.startswith("1 node and 0 edges changed on")
+    assert "nothing written: this request has changed 1 node and 0 edges before" in again.err
+    assert first.err.split()[-1] == again.err.split()[-1]
+
+
 def test_quiet_hides_no_error(store: str, omnigraph: CommandLine) -> None:
     assert "no branch named x" in omnigraph(*ASK, "--branch", "x", "--quiet").err
     Path("wrong.gq").write_text("query q() { match { $p: Persn } return { $p.name } }")

@@ -278,12 +278,12 @@ def finish_pending(store: GraphStore, branch: BranchName | None, actor: str | No
         commit = pending.commit
         try:
             recover_if_idle(store, commit.branch)
+            is_open = store.objects.exists(pending.sidecar)
         except BranchMissing:
-            pass  # and its unfinished writes with it
+            is_open = False  # the unfinished writes of a deleted branch are gone with it
         except StorageError as failure:
             raise OutcomePending(commit.branch, commit.id, str(failure)) from failure
-        else:
-            if store.objects.exists(pending.sidecar):
-                reason = "another writer is finishing or undoing it"
-                raise OutcomePending(commit.branch, commit.id, reason)
+        if is_open:
+            reason = "another writer is finishing or undoing it"
+            raise OutcomePending(commit.branch, commit.id, reason)
         store.pending.drop(commit.id)

@@ -270,7 +270,9 @@ def say_changed(result: "MutationResult", uri: str) -> None:
         say(f"nothing changed on {uri}, branch {result.branch}")
     else:
         nodes, edges = (result.affected_nodes, result.affected_edges)
-        say(
-            f"{amount(nodes, 'node')} and {amount(edges, 'edge')} changed on "
-            f"{uri}, branch {result.branch}: commit {result.commit.graph_commit_id}"
-        )
+        rows = f"{amount(nodes, 'node')} and {amount(edges, 'edge')}"
+        where = f"{uri}, branch {result.branch}: commit {result.commit.graph_commit_id}"
+        if result.is_repeat:
+            say(f"nothing written: this request has changed {rows} before, on {where}")
+        else:
+            say(f"{rows} changed on {where}")
